@@ -23,7 +23,7 @@ run: .venv/run ## start the sandbox with a demo merchant and its shop; Ctrl-C en
 history: .venv/run ## fill the sandbox of `make run`, which runs beside it, with six weeks of orders, payouts and disputes
 	@$(BIN)/cuota demo history $(ARGS)
 
-test: .venv/dev tests/openapi/node_modules tools ## every test, against a real PostgreSQL and a real browser
+test: .venv/dev tests/openapi/node_modules tests/oidc/node_modules tools ## every test, against a real PostgreSQL and a real browser
 	@echo "Test processes, each with a PostgreSQL of its own: $(JOBS)"
 	@echo "Only some: make test ARGS=\"tests/flows/sandbox -x\". What cannot be tried here is skipped, and counted at the end."
 	$(PYTEST) $(if $(filter-out 1,$(JOBS)),-n $(JOBS) --dist loadfile --no-loadscope-reorder) $(ARGS)
@@ -73,7 +73,7 @@ reference: ## copy the API reference from reference/ into the service (needs Nod
 	cd reference && npm ci --ignore-scripts --loglevel=error && npm run build
 
 clean: ## remove what the targets have installed; the data stays
-	rm -rf .venv .mypy_cache .ruff_cache .hypothesis build src/*.egg-info sdk/node_modules reference/node_modules tests/openapi/node_modules
+	rm -rf .venv .mypy_cache .ruff_cache .hypothesis build src/*.egg-info sdk/node_modules reference/node_modules tests/openapi/node_modules tests/oidc/node_modules
 
 # Nobody is asked for a password here: `make test-system` does that.
 tools:
@@ -103,6 +103,12 @@ tools:
 tests/openapi/node_modules: tests/openapi/package-lock.json
 	@echo "Setting up the OpenAPI generators in tests/openapi (once)..."
 	@cd tests/openapi && npm ci --ignore-scripts --loglevel=error
+	@touch $@
+
+# The OpenID Connect provider at which the tests sign in (Node 20).
+tests/oidc/node_modules: tests/oidc/package-lock.json
+	@echo "Setting up the OpenID Connect provider in tests/oidc (once)..."
+	@cd tests/oidc && npm ci --ignore-scripts --loglevel=error
 	@touch $@
 
 # What others have built, to be measured beside us; nothing of ours needs it.

@@ -108,3 +108,27 @@ def test_the_operators_log_is_filtered_by_the_beginning_of_the_action(cuota: Cuo
     assert "Filtered" in text
     assert "team." not in text
     assert "must be a whole number" in cuota("desk", "log", "--limit", "0").stderr
+
+
+def test_an_emergency_link_is_for_an_owner_and_stands_in_the_log_with_the_reason(cuota: Cuota) -> None:
+    cuota("desk", "invite", "--operator", "--name", "Bo", "--email", "bo@operator.example")
+    words = ("desk", "link", "--operator", "--emergency", "--email", "bo@operator.example")
+    asked = cuota(*words)
+    assert (
+        asked.returncode,
+        "needs --operator, the --email of an owner, and a --reason" in asked.stderr,
+    ) == (1, True)
+    found = json.loads(cuota(*words, "--reason", "the provider is down", "--json").stdout)
+    assert "/operator/enter/" in found["address"]
+    entry = json.loads(cuota("desk", "log", "--action", "team.emergency", "--json").stdout)[0]
+    assert (entry["subject"], entry["reason"]) == ("bo@operator.example", "the provider is down")
+    assert getpass.getuser() in entry["actor"]
+
+
+def test_an_emergency_link_for_nobody_and_for_another_role_is_refused_and_logged(cuota: Cuota) -> None:
+    cuota("desk", "invite", "--operator", "--name", "Cy", "--email", "cy@operator.example", "--role", "risk")
+    for email in ("cy@operator.example", "nobody@operator.example"):
+        words = ("desk", "link", "--operator", "--emergency", "--email", email, "--reason", "try")
+        assert f"No owner of the operator's team has the e-mail address {email}." in cuota(*words).stderr
+        actions = [each["action"] for each in json.loads(cuota("desk", "log", "--json").stdout)]
+        assert actions[:2] == ["team.emergency.refused", "team.emergency"]

@@ -19,6 +19,10 @@ ALLOWED = {
     "operator_figures._TO_DECIDE": "the operator's count of disputes that wait",
     "reviews._ANSWERED": "the operator's list of reviews that ended, of all merchants",
     "reviews._COUNT": "the operator's count of reviews that wait",
+    **dict.fromkeys(
+        (f"queues.{name}" for name in ("_EVENTS", "_WEBHOOKS", "_MESSAGES", "_ORDERS", "_CARD_REFUNDS", "_CARD_EVENTS", "_PAYOUTS", "_SETTLEMENT", "_SEARCH")),
+        "the operator's count of what waits in a queue, of all merchants",
+    ),
     "deliveries._LANES": "the same, for receivers' queues",
     "deliveries._MERCHANTS_PENDING": "the same, for merchants with pending deliveries, on a Citus cluster",
     "recalculate._MERCHANTS_OF_SHARDS": "the operator's check finds every merchant, on a Citus cluster",

@@ -23,7 +23,8 @@ from cuota.flows.desk.record import Actor
 from cuota.flows.desk.sign_in import make_link
 from cuota.flows.merchant.manage_merchants import BadMerchant, find_merchant
 from cuota.flows.operator.change_operators import invite_operator
-from cuota.flows.operator.log_action import COMMAND_LINE
+from cuota.flows.operator.emergency_link import make_emergency_link
+from cuota.flows.operator.log_action import COMMAND_LINE, OperatorNote
 from cuota.flows.operator.operator_sign_in import make_operator_link
 
 OPERATOR = Actor(None)
@@ -31,7 +32,7 @@ MOST_LOGGED = 10_000
 SANDBOX_LINK_LIFE = timedelta(days=1)
 _SANDBOX_ONLY = (
     "`cuota desk link` works only in the sandbox. In production, invite the first owner with `cuota desk invite`; the link then"
-    " arrives by e-mail."
+    " arrives by e-mail. An owner who cannot get in: `cuota desk link --operator --emergency`."
 )
 
 
@@ -84,8 +85,33 @@ def _role(options: argparse.Namespace) -> Role | OperatorRole:
         raise BadMerchant(f"{options.role} is not a role of {whose}. Choose one of: {known}.") from None
 
 
+def _emergency(options: argparse.Namespace) -> int:
+    """`cuota desk link --operator --emergency`: a link for an owner, also in production."""
+    if not options.operator or not options.email or not (options.reason or "").strip():
+        raise BadMerchant(
+            "An emergency link needs --operator, the --email of an owner, and a --reason for the log."
+        )
+
+    async def flow(context: Context) -> str:
+        given = _served(context) if context.settings.sandbox else context
+        try:
+            return await make_emergency_link(given, options.email, new_factor=options.new_factor)
+        except BadTeam as bad:
+            raise BadMerchant(f"There is no link. {bad}") from None
+
+    address = run(flow, lambda _: OperatorNote("team.emergency", options.email, options.reason))
+    lines = [
+        f"Open this link within 15 minutes. It works once, and asks {options.email} for the second factor:",
+        address,
+    ]
+    show(options, {"address": address, "email": options.email}, lines)
+    return 0
+
+
 def link(options: argparse.Namespace) -> int:
     """`cuota desk link`."""
+    if options.emergency:
+        return _emergency(options)
     role = _role(options)
 
     async def flow(context: Context) -> str:
@@ -166,8 +192,22 @@ def _whose(parser: argparse.ArgumentParser) -> None:
 
 def register(add: Add) -> None:
     """Register the commands."""
-    parser = add("link", link, "print a link that signs in to a dashboard (sandbox only)")
+    parser = add(
+        "link",
+        link,
+        "print a link that signs in to a dashboard (sandbox; in production with --emergency only)",
+    )
     _whose(parser)
+    parser.add_argument(
+        "--emergency", action="store_true",
+        help="with --operator: a link for an owner, when the company's provider is down or a second factor is lost",
+    )  # fmt: skip
+    parser.add_argument("--email", help="with --emergency: the owner's e-mail address")
+    parser.add_argument("--reason", help="with --emergency: for the log")
+    parser.add_argument(
+        "--new-factor", action="store_true",
+        help="with --emergency: forget the owner's authenticator app and passkeys, and end the owner's sessions",
+    )  # fmt: skip
     parser = add("invite", invite_owner, "invite a person to a dashboard by e-mail")
     _whose(parser)
     parser.add_argument("--name", required=True, help="the person's name")

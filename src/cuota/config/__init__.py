@@ -9,16 +9,16 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from cuota.config import derived
+from cuota.config.provider import provider as read_provider
 from cuota.config.reading import SECRET_BYTES, Network, secret
 from cuota.config.table import SETTINGS
 from cuota.core.checkout.texting import TextLimits
+from cuota.core.operator.provider import ProviderRules
 from cuota.core.plan.hardship import HardshipPolicy
-from cuota.core.risk.adverse import AGENCY
 from cuota.rails.senders import Senders
-from cuota.rails.settings import BankFileSettings, RailSettings, StripeKeys
+from cuota.rails.settings import BankFileSettings, ProviderSettings, RailSettings, StripeKeys
 
 # Settings of rails that operators wrote begin with this prefix. Cuota passes them on and does not read them.
 OWN_RAIL = "CUOTA_RAIL_"
@@ -75,6 +75,9 @@ class Settings:
     cards_kept: tuple[str, ...] = ()
     stripe: StripeKeys | None = None
     bank_files: BankFileSettings | None = None
+    # The provider at which the operator's people sign in, and the rules for it; both or neither.
+    provider: ProviderSettings | None = None
+    provider_rules: ProviderRules | None = None
     trusted_proxies: tuple[Network, ...] = ()
     text_limits: TextLimits = field(default_factory=TextLimits)
     own_rails: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -94,6 +97,7 @@ class Settings:
             senders=self.senders,
             stripe=self.stripe,
             bank_files=self.bank_files,
+            provider=self.provider,
             own=self.own_rails,
         )
 
@@ -146,6 +150,8 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
     senders = derived.senders(environ, given, problems)
     stripe = derived.stripe(environ, given, problems)
     bank_files = derived.bank_files(environ, given, problems)
+    loopback = derived.loopback_webhooks(given, listen)
+    provider, provider_rules = read_provider(given, problems, loopback=loopback)
     if problems:
         raise BadSettings("\n".join(problems))
     key = given.get("CUOTA_SECRET_KEY") or _stored_secret(data_dir)
@@ -165,50 +171,17 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
         senders=senders,
         stripe=stripe,
         bank_files=bank_files,
-        loopback_webhooks=derived.loopback_webhooks(given, listen),
+        provider=provider,
+        provider_rules=provider_rules,
+        loopback_webhooks=loopback,
         hosts=derived.hosts(given, listen, public_url),
         brand_name=brand_name,
         creditor=str(given.get("CUOTA_CREDITOR", f"{brand_name}, {public_url}")),
         hardship=derived.hardship(given),
         text_limits=derived.text_limits(given, environment),
         own_rails={name: text for name, text in environ.items() if name.startswith(OWN_RAIL)},
-        **_plain(given),
+        **derived.plain(given),
     )
-
-
-# The settings whose value is used as it was read, each with its default.
-_PLAIN: dict[str, tuple[str, object]] = {
-    "database_url": ("CUOTA_DATABASE_URL", None),
-    "database_owner_url": ("CUOTA_DATABASE_OWNER_URL", None),
-    "old_secret_keys": ("CUOTA_SECRET_KEY_OLD", ()),
-    "order_minutes": ("CUOTA_ORDER_MINUTES", 60),
-    "authorization_days": ("CUOTA_AUTHORIZATION_DAYS", 13),
-    "write_off_days": ("CUOTA_WRITE_OFF_DAYS", 120),
-    "card_rail": ("CUOTA_CARD_RAIL", "sandbox"),
-    "cards_kept": ("CUOTA_CARD_RAILS_KEPT", ()),
-    "message_rail": ("CUOTA_MESSAGE_RAIL", "sandbox"),
-    "pool_size": ("CUOTA_POOL_SIZE", 16),
-    "brand_accent": ("CUOTA_BRAND_ACCENT", "#0B6E63"),
-    "brand_logo": ("CUOTA_BRAND_LOGO", None),
-    "help_url": ("CUOTA_HELP_URL", None),
-    "privacy_url": ("CUOTA_PRIVACY_URL", None),
-    "terms_url": ("CUOTA_TERMS_URL", None),
-    "creditor_agency": ("CUOTA_CREDITOR_AGENCY", AGENCY),
-    "policy": ("CUOTA_POLICY", None),
-    "keep_abandoned_days": ("CUOTA_KEEP_ABANDONED_DAYS", 90),
-    "keep_declined_days": ("CUOTA_KEEP_DECLINED_DAYS", 760),
-    "keep_messages_days": ("CUOTA_KEEP_MESSAGES_DAYS", 760),
-    "keep_attempts_days": ("CUOTA_KEEP_ATTEMPTS_DAYS", 90),
-    "desk_fresh_above": ("CUOTA_DESK_CODE_ABOVE", 50_000),
-    "desk_second_above": ("CUOTA_DESK_SECOND_PERSON_ABOVE", None),
-    "metrics_listen": ("CUOTA_METRICS_LISTEN", None),
-    "log_level": ("CUOTA_LOG_LEVEL", "info"),
-    "trusted_proxies": ("CUOTA_TRUSTED_PROXIES", ()),
-}
-
-
-def _plain(given: Mapping[str, object]) -> dict[str, Any]:
-    return {field: given.get(name, default) for field, (name, default) in _PLAIN.items()}
 
 
 def environment(environ: Mapping[str, str] | None = None) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cuota.config.bank_reading import account_number, company_id, routing_number
 from cuota.config.money_reading import dollars
+from cuota.config.provider import claim, domains, issuer, plain, roles, two_factors
 from cuota.config.reading import (
     accent,
     address,
@@ -104,6 +105,17 @@ SETTINGS = (
     Setting("CUOTA_KEEP_ATTEMPTS_DAYS", "days after which the record of a webhook attempt is deleted", "90", whole(3, 3650)),
     Setting("CUOTA_DESK_CODE_ABOVE", "the merchant's dashboard asks for a code of the authenticator app before a capture, void or refund of more than this many dollars, unless the last code was given within five minutes", "500.00", dollars),
     Setting("CUOTA_DESK_SECOND_PERSON_ABOVE", "in the merchant's dashboard, a capture, void or refund of more than this many dollars is made only when a second person of the merchant's team approves it", "none: one person is enough", dollars),
+    Setting("CUOTA_OPERATOR_OIDC_ISSUER", "the OpenID Connect provider at which the operator's people sign in: its issuer, exactly as the provider writes it; production: https", "none: mailed links and passkeys only", issuer),
+    Setting("CUOTA_OPERATOR_OIDC_CLIENT_ID", "the id of Cuota at that provider", "none; a provider needs it", plain),
+    Setting("CUOTA_OPERATOR_OIDC_CLIENT_SECRET", "the secret of Cuota at that provider", "none; a provider needs it", plain),
+    Setting("CUOTA_OPERATOR_OIDC_NAME", "the provider's name on the sign-in page", "the issuer's host name", words),
+    Setting("CUOTA_OPERATOR_OIDC_MODE", "also, or only: then mailed links sign nobody in, and a passkey and the authenticator app are second factors only", "also", one_of("also", "only")),
+    Setting("CUOTA_OPERATOR_OIDC_ALLOWED_DOMAINS", "domains of e-mail addresses, separated by commas, to which the provider's verified address must belong at every sign-in", "none: every domain; only people who were invited sign in, in any case", domains),
+    Setting("CUOTA_OPERATOR_OIDC_VERIFIED_CLAIM", "the claim that says that the provider has verified the e-mail address", "email_verified", claim),
+    Setting("CUOTA_OPERATOR_OIDC_SECOND_FACTOR", "values of the claims amr and acr that prove a second factor, separated by commas, such as amr=mfa", "none: Cuota asks for its own second factor", two_factors),
+    Setting("CUOTA_OPERATOR_OIDC_ROLE_CLAIM", "the claim that gives people their role at every sign-in, such as groups; owners keep theirs", "none: the team page gives roles", claim),
+    Setting("CUOTA_OPERATOR_OIDC_ROLES", "which value of that claim gives which role, the first match wins, such as cuota-finance=finance,cuota-help=support; never owner", "none; CUOTA_OPERATOR_OIDC_ROLE_CLAIM needs it", roles),
+    Setting("CUOTA_OPERATOR_OIDC_NETWORK", "public, or private: then the provider may also be in a private network or on this machine", "public; a sandbox that may call its own machine (CUOTA_LOOPBACK_WEBHOOKS) also finds a provider there", one_of("public", "private")),
     Setting("CUOTA_METRICS_LISTEN", "separate address and port for metrics and health, such as 127.0.0.1:9090; the public port then has no /metrics", "none: on the public port", listen),
     Setting("CUOTA_LOG_LEVEL", "debug, info, warning or error", "info", _LEVELS),
 )  # fmt: skip

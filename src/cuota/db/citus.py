@@ -98,6 +98,9 @@ _COORDINATOR = (
     "operator_log",
     "operator_passkeys",
     "operator_challenges",
+    "operator_identities",
+    "operator_provider_visits",
+    "process_minutes",
     "desk_challenges",
     "verify_runs",
 )

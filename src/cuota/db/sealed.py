@@ -139,7 +139,8 @@ HASHED = {
     "public.delivery_attempts.answer", "public.desk_sessions.session_hash", "public.operator_sessions.session_hash",
     "public.desk_passkeys.credential_id", "public.desk_passkeys.public_key", "public.desk_challenges.browser_hash",
     "public.desk_challenges.challenge", "public.operator_passkeys.credential_id", "public.operator_passkeys.public_key",
-    "public.operator_challenges.browser_hash", "public.operator_challenges.challenge", "issuing_simulator.cards.number_hash", "issuing_simulator.cards.details_hash",
+    "public.operator_provider_visits.browser_hash", "public.operator_provider_visits.state_hash",
+    "public.operator_provider_visits.session_hash", "public.operator_challenges.browser_hash", "public.operator_challenges.challenge", "issuing_simulator.cards.number_hash", "issuing_simulator.cards.details_hash",
 }  # fmt: skip
 
 _OTHERS = """SELECT application_name AS name, count(*) AS sessions FROM pg_stat_activity

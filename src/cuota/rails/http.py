@@ -47,7 +47,7 @@ KEPT_ANSWER_BYTES = 1024
 # service's own lookups.
 RESOLVERS = 32
 # Only addresses that every parser reads in the same way: no user info, no backslash, only printable ASCII.
-_PLAIN = re.compile(r"(?i:https?)://[!-.0->A-\[\]-~]+(?:[/?#][!-\[\]-~]*)?", re.ASCII)
+PLAIN_URL = re.compile(r"(?i:https?)://[!-.0->A-\[\]-~]+(?:[/?#][!-\[\]-~]*)?", re.ASCII)
 log = logging.getLogger("cuota.webhooks")
 
 
@@ -62,10 +62,10 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
     check and the connection has no effect.
     """
 
-    def __init__(self, *, loopback: bool) -> None:
-        self._loopback = loopback
+    def __init__(self, *, loopback: bool, private: bool = False, resolvers: int = RESOLVERS) -> None:
+        self._loopback, self._private = loopback, private
         self._inner = AutoBackend()
-        self._resolvers = ThreadPoolExecutor(RESOLVERS, thread_name_prefix="cuota-resolve")
+        self._resolvers = ThreadPoolExecutor(resolvers, thread_name_prefix="cuota-resolve")
 
     async def connect_tcp(
         self,
@@ -98,7 +98,9 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
             raise httpcore.ConnectError("the name cannot be resolved") from None
         addresses = list(dict.fromkeys(str(item[4][0]) for item in found))
         # All addresses must be allowed. A name with one public and one private address is refused.
-        if not all(is_allowed(address, loopback=self._loopback) for address in addresses):
+        if not all(
+            is_allowed(address, loopback=self._loopback, private=self._private) for address in addresses
+        ):
             raise ForbiddenDestination("the address is not on the public internet")
         return addresses
 
@@ -183,7 +185,7 @@ class GuardedClient:
         Redirects are not followed: they count as responses.
         """
         started = time.monotonic()
-        if not _PLAIN.fullmatch(url):
+        if not PLAIN_URL.fullmatch(url):
             return Attempt(None, 0, "the address cannot be used")
         try:
             async with asyncio.timeout(seconds) as limit:

@@ -6,7 +6,7 @@ import importlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cuota.rails.bank.files import FileBankRail
 from cuota.rails.bank.protocol import BankRail
@@ -23,6 +23,9 @@ from cuota.rails.message_live import LiveMessageRail
 from cuota.rails.settings import RailSettings
 from cuota.rails.stores import Clock, RailDatabase, RailVault
 
+if TYPE_CHECKING:
+    from cuota.rails.identity.provider import IdentityProvider
+
 
 class NoSuchRail(Exception):
     """A rail cannot be loaded or used. The text names the setting and says why."""
@@ -33,7 +36,8 @@ class Rails:
     """All rails. `issuing` is None if no virtual cards are issued.
 
     `card_network` simulates the network of the sandbox's virtual cards. It is None if another issuer issues the cards.
-    `bank` is None if no bank rail is configured: payouts then wait.
+    `bank` is None if no bank rail is configured: payouts then wait. `identity` is the provider at which the operator's people sign
+    in, or None.
     """
 
     card: CardRails
@@ -41,6 +45,7 @@ class Rails:
     issuing: IssuingRail | None = None
     card_network: CardNetwork | None = None
     bank: BoundedBankRail | None = None
+    identity: IdentityProvider | None = None
 
 
 _CARD_RAILS = {"sandbox": SandboxCardRail}
@@ -62,7 +67,8 @@ def load(settings: RailSettings, books: RailDatabase, vault: RailVault, now: Clo
         raise NoSuchRail(
             "CUOTA_MESSAGE_RAIL: production needs a real rail, but this one shows its codes on the page."
         )
-    rails = Rails(cards, BoundedMessageRail(message), bank=_bank_rail(settings, given))
+    bank, identity = _bank_rail(settings, given), _identity(settings)
+    rails = Rails(cards, BoundedMessageRail(message), bank=bank, identity=identity)
     if settings.issuing == "none":
         return rails
     issuing = _rail(
@@ -116,6 +122,15 @@ def _bank_rail(settings: RailSettings, given: tuple[object, ...]) -> BoundedBank
             f"CUOTA_BANK_RAIL: {settings.bank} needs a `name` of 2 to 32 lower-case letters, digits and underscores."
         )
     return BoundedBankRail(bank)
+
+
+def _identity(settings: RailSettings) -> IdentityProvider | None:
+    """Return the provider of sign-ins, or None. Its library is imported only where one is set."""
+    if settings.provider is None:
+        return None
+    module = importlib.import_module("cuota.rails.identity.provider")
+    provider: IdentityProvider = module.IdentityProvider(settings.provider)
+    return provider
 
 
 def _rail(

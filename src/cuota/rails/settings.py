@@ -28,12 +28,28 @@ class BankFileSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ProviderSettings:
+    """The OpenID Connect provider of the operator's people. `issuer` is its exact name for itself.
+
+    `claims` are those that are read; if the ID token lacks one, the userinfo endpoint is asked. `loopback` and `private` allow
+    addresses of this machine and of private networks.
+    """
+
+    issuer: str
+    client_id: str
+    client_secret: str = field(repr=False)
+    claims: tuple[str, ...] = ("email",)
+    loopback: bool = False
+    private: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class RailSettings:
     """The settings of all rails.
 
     `card`, `message`, `issuing` and `bank` name the rails: a built-in one, or the dotted path of a class. `cards_kept` are more card
     rails, whose cards still pay plans. `public_url` is the service's own address. `senders` are set if `message` is `live`, and
-    `stripe` if a card rail is `stripe`, `bank_files` if `bank` is `files`. `own` holds every setting that begins with CUOTA_RAIL_, for rails that operators wrote; it may contain secrets.
+    `stripe` if a card rail is `stripe`, `bank_files` if `bank` is `files`, `provider` if the operator's people sign in at one. `own` holds every setting that begins with CUOTA_RAIL_, for rails that operators wrote; it may contain secrets.
     """
 
     card: str = "sandbox"
@@ -46,4 +62,5 @@ class RailSettings:
     senders: Senders | None = None
     stripe: StripeKeys | None = None
     bank_files: BankFileSettings | None = None
+    provider: ProviderSettings | None = None
     own: Mapping[str, str] = field(default_factory=dict, repr=False)

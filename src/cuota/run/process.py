@@ -44,6 +44,7 @@ from cuota.web.server.metrics import (
 )
 from cuota.web.server.protocol import BoundedProtocol
 from cuota.web.server.standing import StandstillMiddleware
+from cuota.web.traffic import counted
 from cuota.work.loop import Signals, work
 
 PARENT_CHECK_SECONDS = 1.0
@@ -200,7 +201,7 @@ def _background(
 ) -> asyncio.Task[None] | None:
     """Run the jobs, or at least the task that makes requests wait while the sandbox is copied."""
     if jobs:
-        return asyncio.create_task(work(context, signals, standstill))
+        return asyncio.create_task(work(context, signals, standstill, counted))
     return asyncio.create_task(standstill.keep(signals.stop)) if standstill else None
 
 

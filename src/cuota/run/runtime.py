@@ -181,5 +181,7 @@ async def opened(
             await rails.card.close()
             if rails.bank is not None:
                 await rails.bank.close()
+            if rails.identity is not None:
+                await rails.identity.close()
     finally:
         await pool.close()

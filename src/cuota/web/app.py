@@ -43,32 +43,33 @@ from cuota.web.passkey_routes import passkey_routes
 from cuota.web.probe import Probe
 from cuota.web.server import edge
 from cuota.web.server.metrics import metrics
-from cuota.web.server.route import Area, Port, Route
+from cuota.web.server.route import HEALTH, Area, Port, Route
 from cuota.web.server.routes import Routes
 from cuota.web.service import ClockMover, Service
 
 # The areas. A path that does not exist is refused in the error form of the area that has the same first path segment.
-API = Area(needs_token=True, documented=True)
-OPEN = Area(documented=True)
-OAUTH = Area(errors=token.OAUTH_ERRORS, party="oauth", documented=True)
-GATEWAY = Area(errors=gateway.GATEWAY_ERRORS, party="orders", documented=True)
-KEYS = Area(party=".well-known", documented=True)
-SDK = Area(party="sdk", documented=True, headers=sdk_checkout.READABLE)
-SDK_WINDOW = Area(party="sdk", documented=True)
-DOCS, STATIC, SCRIPTS = Area(party="docs"), Area(party="static"), Area(party="v1")
-TEXTS, SANDBOX = Area(party="texts"), Area(party="sandbox")
+API = Area(needs_token=True, documented=True, group="Merchant API")
+OPEN = Area(documented=True, group=HEALTH)
+OAUTH = Area(errors=token.OAUTH_ERRORS, party="oauth", documented=True, group="Tokens")
+GATEWAY = Area(errors=gateway.GATEWAY_ERRORS, party="orders", documented=True, group="Merchant API")
+KEYS = Area(party=".well-known", documented=True, group="Tokens")
+SDK = Area(party="sdk", documented=True, headers=sdk_checkout.READABLE, group="Browser SDK")
+SDK_WINDOW = Area(party="sdk", documented=True, group="Browser SDK")
+DOCS, STATIC = Area(party="docs", group="Docs and files"), Area(party="static", group="Docs and files")
+SCRIPTS = Area(party="v1", group="Browser SDK")
+TEXTS, SANDBOX = Area(party="texts", group="Text messages"), Area(party="sandbox", group="Sandbox")
 # Card processors report events here.
-RAILS = Area(party="rails")
+RAILS = Area(party="rails", group="Card processor")
 # The simulated card processor: a path for its script, and the simulated bank's pages.
-PROCESSOR = Area(party="sandbox-processor")
-BANK = Area(errors=BANK_ERRORS, party="sandbox-processor")
+PROCESSOR = Area(party="sandbox-processor", group="Sandbox")
+BANK = Area(errors=BANK_ERRORS, party="sandbox-processor", group="Sandbox")
 # The path of a consumer's plan; the pages of its disputes are below it.
 PLAN = "/account/plans/{merchant_id}/{order_id}"
 # The merchant's dashboard. A person's role decides (core/desk/role.py).
-DESK = Area(errors=DESK_ERRORS, party="desk")
+DESK = Area(errors=DESK_ERRORS, party="desk", group="Merchants' dashboard")
 DESK_ORDER = "/desk/orders/{order_id}"
-ACCOUNT = Area(errors=ACCOUNT_ERRORS, party="account")
-CHECKOUT = Area(errors=CHECKOUT_ERRORS, party="checkout", consumers=True)
+ACCOUNT = Area(errors=ACCOUNT_ERRORS, party="account", group="Consumers' account")
+CHECKOUT = Area(errors=CHECKOUT_ERRORS, party="checkout", consumers=True, group="Checkout")
 
 ROUTES = (
     Route("POST", "/oauth/token", token.token, OAUTH, by_client=True, judges_authorization=True),

@@ -10,7 +10,7 @@ from cuota.web.pages.operator.visit import OPERATOR_ERRORS
 from cuota.web.passkey_routes import passkey_routes
 from cuota.web.server.route import Area, Route
 
-OPERATOR = Area(errors=OPERATOR_ERRORS, party="operator")
+OPERATOR = Area(errors=OPERATOR_ERRORS, party="operator", group="Operator's dashboard")
 OPERATOR_ROUTES = (
     Route("GET", "/operator", operator.home.home, OPERATOR),
     Route("GET", "/operator/sign-in", operator.enter.ENTRANCE.show_sign_in, OPERATOR),
@@ -20,6 +20,9 @@ OPERATOR_ROUTES = (
     Route("GET", "/operator/code", operator.enter.ENTRANCE.show_code, OPERATOR),
     Route("POST", "/operator/code", operator.enter.ENTRANCE.check_code, OPERATOR),
     Route("POST", "/operator/leave", operator.enter.ENTRANCE.leave, OPERATOR),
+    Route("GET", "/operator/provider", operator.provider.start, OPERATOR),
+    Route("GET", "/operator/provider/return", operator.provider.returned, OPERATOR),
+    Route("GET", "/operator/provider/confirm", operator.provider.confirm, OPERATOR),
     *passkey_routes("/operator", operator.enter.BY_PASSKEY, operator.passkeys, OPERATOR),
     Route("GET", "/operator/orders", operator.orders.orders, OPERATOR),
     Route("GET", "/operator/orders/letters/{decision_id}", operator.orders.letter, OPERATOR),

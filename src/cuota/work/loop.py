@@ -11,6 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from cuota.core.operator.traffic import NOTHING, TrafficTotals
 from cuota.core.refusal import Refused
 from cuota.db.pool import GONE
 from cuota.db.workers import Worker
@@ -33,6 +34,7 @@ from cuota.flows.sandbox.standstill import InFlightGate, Standstill
 from cuota.work.card_refunds import return_due_money
 from cuota.work.due_orders import settle_due_orders
 from cuota.work.messages import send_due_messages
+from cuota.work.minutes import report_minutes
 from cuota.work.payouts import settle_payouts
 from cuota.work.retention import keep_terms
 from cuota.work.tidy import tidy
@@ -100,8 +102,17 @@ def jobs_of(webhooks: Webhooks) -> tuple[Job, ...]:
     )
 
 
-async def work(context: Context, signals: Signals, standstill: Standstill | None = None) -> None:
-    """Run every job until `stop`, then let the running jobs finish.
+def _no_requests() -> TrafficTotals:
+    return NOTHING
+
+
+async def work(
+    context: Context,
+    signals: Signals,
+    standstill: Standstill | None = None,
+    counted: Callable[[], TrafficTotals] = _no_requests,
+) -> None:
+    """Run every job until `stop`, then let the running jobs finish. `counted` returns what this process has answered.
 
     In the sandbox, jobs also pause while the clock is moved.
     """
@@ -116,6 +127,7 @@ async def work(context: Context, signals: Signals, standstill: Standstill | None
             async with asyncio.TaskGroup() as group:
                 for job in jobs_of(webhooks):
                     group.create_task(_repeat(context, job, signals, gate))
+                group.create_task(report_minutes(context, counted, signals.stop, gate))
                 if standstill is not None:
                     group.create_task(standstill.keep(signals.stop, webhooks.rest))
         finally:

@@ -13,7 +13,7 @@ from cuota.db.checkout import checkouts, codes, remembered
 from cuota.db.desk import passkeys, sessions
 from cuota.db.hosts import NodeLost
 from cuota.db.merchant import credentials
-from cuota.db.operator import operator_passkeys, operator_sessions
+from cuota.db.operator import identities, minutes, operator_passkeys, operator_sessions
 from cuota.db.order import idempotency
 from cuota.db.plan import accounts, asks, declines
 from cuota.db.risk import history
@@ -23,6 +23,8 @@ from cuota.flows.context import Context, utc_now
 SIGNALS_KEPT = timedelta(hours=2 * MOST_HOURS)
 # Longer than the hour in which a person's links are counted.
 LINKS_KEPT = timedelta(days=1)
+# What each process answered, for the operator's page of the system.
+MINUTES_KEPT = timedelta(days=1)
 log = logging.getLogger("cuota.work")
 
 
@@ -45,6 +47,8 @@ async def tidy(context: Context) -> int:
     await operator_sessions.forget(pool, now - LINKS_KEPT)
     await passkeys.forget(pool, now - LINKS_KEPT)
     await operator_passkeys.forget(pool, now - LINKS_KEPT)
+    await identities.forget(pool, now - LINKS_KEPT)
+    await minutes.forget(pool, now - MINUTES_KEPT)
     with _while_a_node_is_down():
         # Signals are written and deleted by the service's clock. This is longer than any policy's window.
         await history.forget(pool, context.now() - SIGNALS_KEPT)

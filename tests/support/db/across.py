@@ -15,6 +15,23 @@ ACROSS = {
     "reviews._COUNT": "reads: the operator's count of reviews that wait, of all merchants",
     "disputes._ANYWHERE": "reads: the operator's commands know a dispute by its id alone",
     "outgoing._MERCHANTS_DUE": "reads: the same, for answers to chargebacks",
+    **dict.fromkeys(
+        (
+            f"queues.{name}"
+            for name in (
+                "_EVENTS",
+                "_WEBHOOKS",
+                "_MESSAGES",
+                "_ORDERS",
+                "_CARD_REFUNDS",
+                "_CARD_EVENTS",
+                "_PAYOUTS",
+                "_SETTLEMENT",
+                "_SEARCH",
+            )
+        ),
+        "reads: the operator's count of what waits in a queue, of all merchants",
+    ),
     "operator_figures._AGING": "reads: the operator's sum of what is overdue, of all merchants",
     "operator_figures._WAITING": "reads: the operator's count of webhooks that wait",
     "operator_figures._TO_DECIDE": "reads: the operator's count of disputes that wait for a decision",

@@ -21,10 +21,15 @@ _GLOBAL_6 = IPv6Network("2000::/3")
 _FORBIDDEN_6 = tuple(map(IPv6Network, ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")))
 _LOOPBACK_4 = IPv4Network("127.0.0.0/8")
 _LOOPBACK_6 = IPv6Address("::1")
+# The networks of a company. Not among them: link-local addresses, at which clouds offer their machines' secrets.
+_PRIVATE_4 = tuple(map(IPv4Network, ("10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16")))
+_PRIVATE_6 = IPv6Network("fc00::/7")
 
 
-def is_allowed(address: str, *, loopback: bool) -> bool:
+def is_allowed(address: str, *, loopback: bool, private: bool = False) -> bool:
     """Return whether webhooks may connect to a resolved address. `loopback` is a setting of the sandbox.
+
+    `private` allows addresses of private networks, too: never for webhooks, but for a company's own provider of sign-ins.
 
     Addresses that contain another address (mapped, compatible, NAT64, 6to4, Teredo) are always refused, because the network
     would route them to an address that was not checked.
@@ -36,13 +41,15 @@ def is_allowed(address: str, *, loopback: bool) -> bool:
     if isinstance(parsed, IPv4Address):
         if parsed in _LOOPBACK_4:
             return loopback
-        return not any(parsed in network for network in _FORBIDDEN_4)
+        mine = private and any(parsed in network for network in _PRIVATE_4)
+        return mine or not any(parsed in network for network in _FORBIDDEN_4)
     # An address with a zone is local by definition.
     if parsed.scope_id is not None:
         return False
     if parsed == _LOOPBACK_6:
         return loopback
-    return parsed in _GLOBAL_6 and not any(parsed in network for network in _FORBIDDEN_6)
+    mine = private and parsed in _PRIVATE_6
+    return mine or (parsed in _GLOBAL_6 and not any(parsed in network for network in _FORBIDDEN_6))
 
 
 def is_loopback(address: str) -> bool:

@@ -59,13 +59,17 @@ _FORGET_LINKS = "DELETE FROM desk_links WHERE merchant_id = $1 AND ends_at < $2"
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A sign-in link that can still be used, or whose mail is due."""
+    """A sign-in link that can still be used, or whose mail is due.
+
+    `emergency`, of the operator only: the link works also where mailed links do not.
+    """
 
     link_id: UUID
     person_id: UUID
     ends_at: datetime
     one_step: bool = False
     tries: int = 0
+    emergency: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from cuota.db.desk.sessions import Link, NewSession, ShownSession
 from cuota.db.operator.operators import operator_of
 from cuota.db.session import Session
 
-_ADD_LINK = """INSERT INTO operator_links (link_id, person_id, created_at, ends_at, mail_at, one_step)
-    SELECT $1, $2, $3, $4, $5, $6
+_ADD_LINK = """INSERT INTO operator_links (link_id, person_id, created_at, ends_at, mail_at, one_step, emergency)
+    SELECT $1, $2, $3, $4, $5, $6, $9
     WHERE (SELECT count(*) FROM operator_links WHERE person_id = $2 AND created_at > $7
         AND used_at IS NULL AND ends_at > $3) < $8 RETURNING link_id"""
-_LINK = """SELECT link_id, person_id, ends_at, one_step FROM operator_links
+_LINK = """SELECT link_id, person_id, ends_at, one_step, tries, emergency FROM operator_links
     WHERE link_id = $1 AND used_at IS NULL AND ends_at > $2"""
 _USE_LINK = """UPDATE operator_links SET used_at = $2 WHERE link_id = $1 AND used_at IS NULL AND ends_at > $2
     RETURNING one_step"""
@@ -69,7 +69,16 @@ async def add_link(
 ) -> bool:
     """Add a link, unless this person got `most` links after `since`. With `mail_at`, a job mails it."""
     row = await session.fetchrow(
-        _ADD_LINK, link.link_id, link.person_id, now, link.ends_at, mail_at, link.one_step, since, most
+        _ADD_LINK,
+        link.link_id,
+        link.person_id,
+        now,
+        link.ends_at,
+        mail_at,
+        link.one_step,
+        since,
+        most,
+        link.emergency,
     )
     return row is not None
 

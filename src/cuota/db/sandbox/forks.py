@@ -18,10 +18,12 @@ SCHEMAS = (
     "bank_files",
 )
 # Tables that a rewind does not change: the installation's identity, its keys (so that tokens stay valid), rate limits on the
-# real clock, the forks, and the texts of policies, because the policy in force was stored when the service started.
+# real clock, what the processes reported of themselves, the forks, and the texts of policies, because the policy in force was
+# stored when the service started.
 KEPT = (
     "public.migrations", "public.installation", "public.last_served", "public.signing_keys", "public.signing_keys_p256",
     "public.token_failures", "public.hash_key", "public.service_role", "public.sandbox_clock", "public.forks", "public.policies",
+    "public.process_minutes",
 )  # fmt: skip
 
 _TABLES = """

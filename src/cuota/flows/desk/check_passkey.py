@@ -64,11 +64,11 @@ class PasskeyRefused(Exception):
 
 
 # The same for every reason, so that nobody learns which passkeys exist.
-REFUSED = "This passkey was not accepted. Try again, or use the mailed link and your authenticator app."
+REFUSED = "This passkey was not accepted. Try again, or sign in in another way."
 NOT_ADDED = "The passkey was not added. Try again."
 HAVE = "This passkey is already there."
 TOO_MANY = f"You have {MOST_PASSKEYS} passkeys, which is the most. Remove one first."
-TOO_OFTEN = "Too many tries. Wait five minutes, or use the mailed link and your authenticator app."
+TOO_OFTEN = "Too many tries. Wait five minutes, or sign in in another way."
 NAME = "Give the passkey a name of at most 100 characters."
 
 

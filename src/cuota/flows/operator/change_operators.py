@@ -11,7 +11,7 @@ from cuota.core.desk.person import read_email, read_name
 from cuota.core.operator.person import Operator
 from cuota.core.operator.reason import read_reason
 from cuota.core.operator.role import OPERATOR_WORDS, OperatorRole, operator_grantable
-from cuota.db.operator import operator_passkeys, operator_sessions, operators
+from cuota.db.operator import identities, operator_passkeys, operator_sessions, operators
 from cuota.db.pool import Connection
 from cuota.flows.context import Context, utc_now
 from cuota.flows.desk.change_team import GONE, LAST_OWNER, BadTeam
@@ -89,6 +89,7 @@ async def remove_operator(context: Context, actor: OperatorActor, person_id: UUI
         if actor.person is None or actor.person.person_id != person_id:
             _require(actor, person.role)
         await operators.remove(session, person_id, now)
+        await identities.unlink(session, person_id)
         await operator_passkeys.remove_all(session, person_id)
         await operator_sessions.end_all(session, person_id, now)
         note = OperatorNote("team.remove", _subject(person), reason, before={"role": person.role})
@@ -107,6 +108,25 @@ async def reset_operator_factor(context: Context, actor: OperatorActor, person_i
         await operator_passkeys.remove_all(session, person_id)
         await operator_sessions.end_all(session, person_id, now)
         await log_action(context, actor, OperatorNote("team.factor", _subject(person), reason), session)
+
+
+async def forget_operator_account(
+    context: Context, actor: OperatorActor, person_id: UUID, reason: str
+) -> None:
+    """Forget which account at the provider a person has. All sessions end. Raises BadTeam.
+
+    The next sign-in there links an account again, by its verified e-mail address.
+    """
+    reason, now = reason_of(reason), utc_now()
+    async with context.pool.session() as session, session.transaction():
+        person = await operators.read(session, person_id)
+        if person is None:
+            raise BadTeam(GONE)
+        _require(actor, person.role)
+        if not await identities.unlink(session, person_id):
+            return
+        await operator_sessions.end_all(session, person_id, now)
+        await log_action(context, actor, OperatorNote("team.account", _subject(person), reason), session)
 
 
 async def end_operator_session(

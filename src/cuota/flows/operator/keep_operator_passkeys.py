@@ -18,6 +18,7 @@ from cuota.flows.desk.check_passkey import (
     MOST_CHALLENGES,
     MOST_OF_ADDRESS,
     PasskeyPurpose,
+    PasskeyRefused,
     PasskeyUser,
 )
 from cuota.flows.desk.sign_in import Place
@@ -145,7 +146,17 @@ def operator_passkeys_of_visit(context: Context, visit: OperatorVisit, address: 
 async def enter_operator_by_passkey(
     context: Context, store: OperatorPasskeys, before: OperatorVisit | None, place: Place
 ) -> str:
-    """Open a session for the person whose passkey was checked. Return the session's secret."""
+    """Open a session for the person whose passkey was checked. Return the session's secret.
+
+    Raises PasskeyRefused where people sign in at the provider only, and this person has not done so in this browser: the passkey is
+    then the second factor.
+    """
+    rules = context.settings.provider_rules
+    mine = (
+        before is not None and store.person is not None and before.person.person_id == store.person.person_id
+    )
+    if rules is not None and rules.only and not mine:
+        raise PasskeyRefused(f"Sign in with {rules.name} first. Your passkey comes after that.")
     if before is not None:
         await operator_sessions.end(context.pool, before.session.session_hash)
     person = store.person

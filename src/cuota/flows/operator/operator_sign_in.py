@@ -1,6 +1,7 @@
 """Signing in to the operator's dashboard: a mailed link, and then a code of an authenticator app.
 
-The same rules as for a merchant's people (`flows/desk/sign_in.py`), with other tables, cookies and paths.
+The same rules as for a merchant's people (`flows/desk/sign_in.py`), with other tables, cookies and paths. Where people sign in at a
+company's provider only (`flows/operator/enter_by_provider.py`), mailed links open nothing.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from cuota.flows.desk.sign_in import (
     SESSION_LIFE,
     Place,
 )
+from cuota.flows.desk.totp import WrongCode
 from cuota.flows.operator.operator_factor import check_operator_factor
 
 
@@ -47,27 +49,48 @@ class OperatorVisit:
         """Whether the second factor was given."""
         return self.session.proved_at is not None
 
+    @property
+    def needs_passkey(self) -> bool:
+        """Whether the person's only second factor is a passkey."""
+        return self.session.has_passkey and not self.person.has_factor
+
     def fresh(self, now: datetime) -> bool:
         """Whether the second factor is at most five minutes old. `now` is the time of the real clock."""
         return self.session.proved_at is not None and now - self.session.proved_at <= FRESH
 
 
+def provider_only(context: Context) -> bool:
+    """Whether people sign in at the company's provider only."""
+    rules = context.settings.provider_rules
+    return rules is not None and rules.only
+
+
 async def ask_operator_link(context: Context, email: str) -> None:
     """Queue a mail with a sign-in link if the team has a person of this address. A person gets at most five in an hour."""
+    if provider_only(context):
+        return
     person = await operators.by_email(context.pool, email)
     if person is not None:
         await make_operator_link(context, person, mail=True)
 
 
 async def make_operator_link(
-    context: Context, person: Operator, *, mail: bool, one_step: bool = False, life: timedelta = LINK_LIFE
+    context: Context,
+    person: Operator,
+    *,
+    mail: bool,
+    one_step: bool = False,
+    emergency: bool = False,
+    life: timedelta = LINK_LIFE,
 ) -> str | None:
     """Make a sign-in link, which works once. Return its address, or None if the person got too many in the last hour.
 
-    `one_step` (sandbox only): the link asks for no second factor.
+    `one_step` (sandbox only): the link asks for no second factor. `emergency`: the link works also where people sign in at the
+    provider only.
     """
     now, link_id = utc_now(), context.new_id()
-    link = Link(link_id, person.person_id, now + life, one_step and context.settings.sandbox)
+    one_step = one_step and context.settings.sandbox
+    link = Link(link_id, person.person_id, now + life, one_step, emergency=emergency)
     most = LINKS_AN_HOUR if mail else 1000
     since = now - timedelta(hours=1)
     if not await operator_sessions.add_link(context.pool, link, now, now if mail else None, since, most):
@@ -89,6 +112,8 @@ async def read_operator_link(context: Context, link_id: UUID, code: str) -> Oper
     if not hmac.compare_digest(code.encode(), _code(context, link_id).encode()):
         return None
     link = await operator_sessions.read_link(context.pool, link_id, utc_now())
+    if link is not None and provider_only(context) and not (link.one_step or link.emergency):
+        return None
     return None if link is None else await operators.read(context.pool, link.person_id)
 
 
@@ -101,20 +126,21 @@ async def enter_operator(context: Context, link_id: UUID, code: str, place: Plac
     one_step = await operator_sessions.use_link(context.pool, link_id, now)
     if one_step is None:
         return None
-    return await _open(context, person, place, now, one_step=one_step, proved=one_step)
+    return await open_operator(context, person, place, now if one_step else None, one_step=one_step)
 
 
-async def _open(
-    context: Context, person: Operator, place: Place, now: datetime, *, one_step: bool, proved: bool
+async def open_operator(
+    context: Context, person: Operator, place: Place, proved_at: datetime | None, *, one_step: bool = False
 ) -> str:
-    secret = secrets.token_urlsafe(32)
+    """Open a session and return its secret. `proved_at` is the time of the second factor, or None if it was not given yet."""
+    secret, now = secrets.token_urlsafe(32), utc_now()
     new = NewSession(
         _hash(context, secret), context.new_id(), person.person_id,
-        now + (SESSION_LIFE if proved else HALFWAY_LIFE), one_step, now if proved else None,
+        now + (SESSION_LIFE if proved_at else HALFWAY_LIFE), one_step, proved_at,
         place.browser[:200], place.address[:64],
     )  # fmt: skip
     await operator_sessions.open_session(context.pool, new, now)
-    if proved:
+    if proved_at:
         await operators.joined(context.pool, person.person_id, now)
     return secret
 
@@ -131,7 +157,12 @@ async def load_operator_visit(context: Context, secret: str) -> OperatorVisit | 
 
 
 async def finish_sign_in(context: Context, visit: OperatorVisit, typed: str, place: Place) -> str:
-    """Check the code of the authenticator app and finish signing in. Return the session's new secret. Raises WrongCode."""
+    """Check the code of the authenticator app and finish signing in. Return the session's new secret. Raises WrongCode.
+
+    A person who has a passkey and no app does not set one up here: that would take the place of the passkey.
+    """
+    if visit.needs_passkey:
+        raise WrongCode("Use your passkey.")
     await check_operator_factor(context, visit.session, typed)
     await operator_sessions.end(context.pool, visit.session.session_hash)
     return await open_proved_operator(context, visit.person, place)
@@ -139,7 +170,7 @@ async def finish_sign_in(context: Context, visit: OperatorVisit, typed: str, pla
 
 async def open_proved_operator(context: Context, person: Operator, place: Place) -> str:
     """Open the session of a person who gave both factors. Return its secret."""
-    return await _open(context, person, place, utc_now(), one_step=False, proved=True)
+    return await open_operator(context, person, place, utc_now())
 
 
 async def prove_operator_again(context: Context, visit: OperatorVisit, typed: str) -> None:

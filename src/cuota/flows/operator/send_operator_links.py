@@ -24,7 +24,7 @@ async def send_operator_links(context: Context) -> int:
             await operator_sessions.mailed(context.pool, link.link_id)
             continue
         address, name = operator_link_address(context, link.link_id), f"{brand}, for its operator"
-        text = link_text(address, name, link, new=person.joined_at is None)
+        text = _invitation(context, name) or link_text(address, name, link, new=person.joined_at is None)
         subject = f"Sign in to the operator's dashboard of {brand}"
         try:
             await context.rails.message.send(Message(link.link_id, None, person.email, brand, subject, text))
@@ -33,3 +33,15 @@ async def send_operator_links(context: Context) -> int:
         else:
             await operator_sessions.mailed(context.pool, link.link_id)
     return len(claimed)
+
+
+def _invitation(context: Context, name: str) -> str | None:
+    """Return the text for a person who signs in at the provider only, or None. A link would open nothing."""
+    rules = context.settings.provider_rules
+    if rules is None or not rules.only:
+        return None
+    address = f"{context.settings.public_url.rstrip('/')}/operator/sign-in"
+    return (
+        f"You were invited to the dashboard of {name}. Sign in with your account at {rules.name}, whose e-mail address must be this one:"
+        f"\n\n{address}"
+    )

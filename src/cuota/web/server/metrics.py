@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 
 from prometheus_client import (
@@ -20,10 +20,12 @@ from prometheus_client import (
     multiprocess,
     values,
 )
+from prometheus_client.samples import Sample
 from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.checkout.texting import Limit
+from cuota.core.operator.traffic import BOUNDS
 from cuota.core.order.event import FINAL_STATUS, Event
 from cuota.core.order.order import Status
 from cuota.core.risk.decision import APPROVAL_CODES, DECLINE_CODES, Decision
@@ -34,9 +36,8 @@ if values.ValueClass.__name__ != "MutexValue":
     # By default the library asks the system for the process id at every count, which takes half a microsecond. A worker
     # never forks, so its process id never changes.
     values.ValueClass = values.MultiProcessValue(process_identifier=partial(int, os.getpid()))  # type: ignore[no-untyped-call]
-_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 REQUESTS = Counter("cuota_requests", "Requests answered", ["route", "method", "status"])
-LATENCY = Histogram("cuota_request_seconds", "Time from request head to answer", ["route"], buckets=_SECONDS)
+LATENCY = Histogram("cuota_request_seconds", "Time from request head to answer", ["route"], buckets=BOUNDS)
 ORDERS = Counter("cuota_orders", "Orders that came to a status since the service started", ["status"])
 EVENTS = Counter("cuota_events", "Events since the service started", ["type"])
 DECISIONS = Counter(
@@ -51,8 +52,8 @@ _REVIEWS = {state: REVIEWS.labels(state) for state in (*ReviewState,)[1:]}
 REVIEWS_WAIT = Gauge(
     "cuota_reviews_open", "Reviews that wait for a person", ["time"], multiprocess_mode="livemax"
 )
-_REFUSED = Counter("cuota_refused", "Requests refused before any work, for want of a place", ["why"])
-REFUSED = {why: _REFUSED.labels(why) for why in ("full", "share", "creation")}
+REFUSALS = Counter("cuota_refused", "Requests refused before any work, for want of a place", ["why"])
+REFUSED = {why: REFUSALS.labels(why) for why in ("full", "share", "creation")}
 CODES = Counter("cuota_codes", "One-time codes by text since the service started", ["outcome"])
 _CODES = {outcome: CODES.labels(outcome) for outcome in ("sent", "failed")}
 CODES_REFUSED = Counter(
@@ -83,6 +84,12 @@ def count_request(route: str, method: str, status: int, seconds: float) -> None:
     """Count an answer. `route` is the route's path template; `seconds` is the time from request head to answer."""
     _answered(route, method, str(status)).inc()
     _latency(route).observe(seconds)
+
+
+def samples(metric: Counter | Histogram, suffix: str) -> Iterator[Sample]:
+    """Return what this process, and no other, has counted: the samples of a metric whose names end in `suffix`."""
+    for family in metric.collect():
+        yield from (sample for sample in family.samples if sample.name.endswith(suffix))
 
 
 def count(event: Event) -> None:

@@ -14,6 +14,10 @@ from cuota.web.error_form import PROBLEM, ErrorForm
 Handler = Callable[[Request], Awaitable[Response]]
 # The party of requests without a token whose area names no other party.
 NOBODY = "nobody"
+# The group of paths that do not exist.
+OTHER = "Unknown paths"
+# The group of the health checks, which come every few seconds whether or not anybody uses the service.
+HEALTH = "Health checks and metrics"
 
 
 class Port(Enum):
@@ -26,11 +30,15 @@ class Port(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Area:
-    """The properties that all routes of one part of the service share."""
+    """The properties that all routes of one part of the service share.
+
+    `group` is the name under which the operator's dashboard shows the part's rates and latencies.
+    """
 
     errors: ErrorForm = PROBLEM
     # Admission counts a request without a token for this party.
     party: str = NOBODY
+    group: str = OTHER
     # Admission counts a request for the consumers of the merchant whose id is in the path, and ignores any token.
     consumers: bool = False
     # Every route answers 401 without a merchant's access token.

@@ -7,6 +7,10 @@ from contextlib import AsyncExitStack
 
 import pytest
 
+from cuota.config import Settings
+from support.db.template import Template
+from support.identity.company import Companies
+from support.identity.real_provider import RealProvider, opened_provider
 from support.makers import Merchant
 from support.pages.operator_staff import OperatorStaff
 
@@ -28,3 +32,19 @@ async def desk_browser(merchant: Merchant) -> AsyncIterator[Callable[..., Operat
 def operator(desk_browser: Callable[..., OperatorStaff]) -> OperatorStaff:
     """One browser that has not signed in yet."""
     return desk_browser()
+
+
+@pytest.fixture(scope="session")
+async def real_provider(settings: Settings) -> AsyncIterator[RealProvider]:
+    """The OpenID Connect provider that the tests of this process share: each makes accounts of its own."""
+    async with opened_provider(settings.public_url) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def companies(
+    settings: Settings, template: Template, real_provider: RealProvider
+) -> AsyncIterator[Companies]:
+    """Starts services whose operator's people sign in at the provider."""
+    async with AsyncExitStack() as stack:
+        yield Companies(settings, dict(template.shared), real_provider, stack)

@@ -23,7 +23,7 @@ from support.pages.staff import Staff
 
 OPEN = {
     "/operator/sign-in", "/operator/enter/{link_id}/{code}", "/operator/code", "/operator/leave",
-    "/operator/sign-in/passkey", "/operator/sign-in/passkey/options",
+    "/operator/sign-in/passkey", "/operator/sign-in/passkey/options", "/operator/provider", "/operator/provider/return",
 }  # fmt: skip
 GUARDED = [
     (method, row)

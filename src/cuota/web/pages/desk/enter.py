@@ -18,6 +18,7 @@ from cuota.web.ids import guid
 from cuota.web.pages.desk.entrance import Entrance
 from cuota.web.pages.desk.passkey_entrance import PasskeyEntrance
 from cuota.web.pages.desk.visit import PATH, PLACE, keep_cookie, visit_of
+from cuota.web.pages.render import PageContext
 from cuota.web.service import service_of
 
 
@@ -26,6 +27,14 @@ class _DeskDoor:
 
     async def visit(self, request: Request) -> DeskVisit | None:
         return await visit_of(request)
+
+    def provider(self, request: Request) -> PageContext | None:
+        del request
+        return None
+
+    def second_factors(self, visit: DeskVisit) -> tuple[bool, bool]:
+        del visit
+        return True, False
 
     async def ask_link(self, context: Context, email: str) -> None:
         await sign_in.ask_link(context, email)

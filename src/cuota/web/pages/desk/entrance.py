@@ -57,6 +57,12 @@ class Door(Protocol[V]):
     async def ask_link(self, context: Context, email: str) -> None:
         """Queue a mail with a link, if there is a person of this address."""
 
+    def provider(self, request: Request) -> PageContext | None:
+        """Return the provider at which people sign in: name, address, and whether only there. None if there is none."""
+
+    def second_factors(self, visit: V) -> tuple[bool, bool]:
+        """Return whether the page for the second factor asks for a code of an app, and whether it offers a passkey."""
+
     async def email_of_link(self, request: Request) -> str | None:
         """Return the address of the person whom the link in the path signs in. None if the link does not work."""
 
@@ -116,8 +122,17 @@ class Entrance(Generic[V]):
         self, request: Request, said: tuple[str | None, str], *, status: int = 200, **more: object
     ) -> Response:
         """Return the sign-in page, with a notice and its tone."""
-        shown = self._shell(request, "Sign in", "We mail you a link. No password is needed.")
-        shown |= {"notice": said[0], "notice_tone": said[1], "passkey_script": True, **more}
+        provider = self.door.provider(request)
+        only = provider is not None and provider["only"]
+        if provider is None:
+            lead = "We mail you a link. No password is needed."
+        elif only:
+            lead = f"You sign in with {provider['name']}."
+        else:
+            lead = f"Use your account at {provider['name']}, or let us mail you a link."
+        shown = self._shell(request, "Sign in", lead)
+        shown["provider"] = provider
+        shown |= {"notice": said[0], "notice_tone": said[1], "passkey_script": not only, **more}
         return page(request, "desk/sign_in.html", shown, status=status)
 
     async def ask_link(self, request: Request) -> Response:
@@ -127,6 +142,8 @@ class Entrance(Generic[V]):
             form = await form_of(request, "", self.door.place)
         except Stop as stop:
             return stop.response
+        if (provider := self.door.provider(request)) and provider["only"]:
+            return self.sign_in_page(request, (f"Sign in with {provider['name']}.", "error"), status=400)
         email = read_email(form.get("email", ""))
         if email is None:
             errors = {"email": "Enter an e-mail address, such as ana@example.com."}
@@ -181,18 +198,25 @@ class Entrance(Generic[V]):
         return see_other(self.door.path) if visit.signed_in else await self._code_page(request, visit)
 
     async def _code_page(self, request: Request, visit: V, wrong: str | None = None) -> Response:
-        new = await self.door.new_app(service_of(request).context, visit)
+        by_app, by_passkey = self.door.second_factors(visit)
+        new = await self.door.new_app(service_of(request).context, visit) if by_app else None
         if new is None:
-            shown = self._shell(request, "Enter your code", "Open your authenticator app.", visit.secret)
+            title, lead = (
+                ("Enter your code", "Open your authenticator app.") if by_app else ("Use your passkey", None)
+            )
+            shown = self._shell(request, title, lead, visit.secret)
             shown |= {"key": None, "address": None}
         else:
             key, address = new
-            lead = "From now on, signing in takes your mail and a code of an authenticator app on your phone."
+            lead = "From now on, signing in also takes a code of an authenticator app on your phone."
             shown = self._shell(request, "Set up your second factor", lead, visit.secret)
             groups = [key[at : at + 4] for at in range(0, len(key), 4)]
             shown |= {"key": " ".join(groups), "address": address}
+        shown |= {"by_app": by_app, "by_passkey": by_passkey, "passkey_script": by_passkey}
+        # The same form as on the sign-in page, and so the same token.
+        shown["passkey_csrf"] = csrf_of(request, "")
         if wrong:
-            shown["errors"] = {"code": wrong}
+            shown |= {"errors": {"code": wrong}, "notice": None if by_app else wrong}
         return page(request, "desk/code.html", shown, status=400 if wrong else 200)
 
     async def check_code(self, request: Request) -> Response:

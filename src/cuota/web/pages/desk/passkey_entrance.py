@@ -44,7 +44,10 @@ class PasskeyDoor(Door[V], Protocol[V, S]):
         """Return the passkeys of a person who is not known yet."""
 
     async def enter_by_passkey(self, context: Context, store: S, before: V | None, place: Place) -> str:
-        """Open a session for the person whose passkey was checked, and end the one before. Return the text of the cookie."""
+        """Open a session for the person whose passkey was checked, and end the one before. Return the text of the cookie.
+
+        Raises PasskeyRefused where a passkey alone does not sign in.
+        """
 
 
 class PasskeyEntrance(Generic[V, S]):
@@ -90,7 +93,10 @@ class PasskeyEntrance(Generic[V, S]):
         if isinstance(found, BaseException):
             raise found
         before = await self.door.visit(request)
-        kept = await self.door.enter_by_passkey(context, store, before, place)
+        try:
+            kept = await self.door.enter_by_passkey(context, store, before, place)
+        except PasskeyRefused as refused:
+            return self.entrance.sign_in_page(request, (str(refused), "error"), status=400)
         response = see_other(self.door.path)
         self.door.keep(request, response, kept)
         keep_secret(request, response, self.door.cookie, "", 0)

@@ -139,6 +139,7 @@ async def _person_page(
         **common(request, desk, found.name, here=_TEAM),
         "one": _row(found, me=own),
         "roles": _roles(grantable(desk.visit.person.role)),
+        "provider": None,
         "passkeys": len(
             await passkeys.of_person(service_of(request).context.pool, desk.merchant_id, found.person_id)
         ),

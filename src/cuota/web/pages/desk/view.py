@@ -88,7 +88,12 @@ def common(request: Request, desk: Desk, title: str, *, here: str, lead: str | N
 
 def by_passkey(root: str, *, available: bool) -> PageContext:
     """Return the values of a page on which a passkey may take the place of a fresh code."""
-    return {"passkey": f"{root}/step-up" if available else "", "passkey_script": available}
+    return {
+        "passkey": f"{root}/step-up" if available else "",
+        "passkey_script": available,
+        # Where a provider may take its place; the operator's pages set it.
+        "confirm_at": None,
+    }
 
 
 def shown(order: Order, cents: int) -> str:

@@ -17,6 +17,7 @@ from cuota.web.pages.operator import (
     passkeys,
     payouts,
     policies,
+    provider,
     reviews,
     risk,
     system,
@@ -26,5 +27,5 @@ from cuota.web.pages.operator import (
 
 __all__ = [
     "blocks", "books", "consumers", "disputes", "enter", "hardship", "home", "log", "losses", "merchants", "messages", "new_merchant",
-    "orders", "passkeys", "payouts", "policies", "reviews", "risk", "system", "team", "velocity",
+    "orders", "passkeys", "payouts", "policies", "provider", "reviews", "risk", "system", "team", "velocity",
 ]  # fmt: skip

@@ -22,7 +22,8 @@ from cuota.flows.operator.operator_sign_in import OperatorVisit
 from cuota.web.ids import guid
 from cuota.web.pages.desk.entrance import Entrance
 from cuota.web.pages.desk.passkey_entrance import PasskeyEntrance
-from cuota.web.pages.operator.visit import PATH, PLACE, keep_cookie, visit_of
+from cuota.web.pages.operator.visit import PATH, PLACE, PROVIDER, keep_cookie, visit_of
+from cuota.web.pages.render import PageContext
 from cuota.web.service import service_of
 
 
@@ -31,6 +32,13 @@ class _OperatorDoor:
 
     async def visit(self, request: Request) -> OperatorVisit | None:
         return await visit_of(request)
+
+    def provider(self, request: Request) -> PageContext | None:
+        rules = service_of(request).settings.provider_rules
+        return None if rules is None else {"name": rules.name, "only": rules.only, "address": PROVIDER}
+
+    def second_factors(self, visit: OperatorVisit) -> tuple[bool, bool]:
+        return not visit.needs_passkey, visit.session.has_passkey
 
     async def ask_link(self, context: Context, email: str) -> None:
         await sign_in.ask_operator_link(context, email)

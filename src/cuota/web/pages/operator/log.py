@@ -30,6 +30,7 @@ ACTIONS = (
     ("money.", "Money"),
     ("team.", "Team and access"),
     ("passkey.", "Passkeys"),
+    ("sign-in.", "Sign-ins at the provider"),
 )
 _EMPTY = "Nothing yet. Each change, and each look at a consumer's name, stands here with the person and the reason."
 

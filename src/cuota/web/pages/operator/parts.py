@@ -84,6 +84,9 @@ def section(
         "columns": [],
         "rows": [],
         "empty": "",
+        # Charts, and the table with their numbers behind them.
+        "charts": [],
+        "behind": None,
     }
 
 

@@ -1,4 +1,4 @@
-"""How the installation is: processes, card rails, webhooks that wait, and the clock."""
+"""How the installation is: requests and processes, queues, card rails, and the clocks."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from cuota.db.plan.rail_figures import Figures
 from cuota.flows.context import Context, utc_now
 from cuota.web.pages.desk.view import when
 from cuota.web.pages.operator.parts import cell, section, state, table
+from cuota.web.pages.operator.queues_view import queue_section
+from cuota.web.pages.operator.traffic_view import traffic_sections
 from cuota.web.pages.operator.view import common
 from cuota.web.pages.operator.visit import PATH, OperatorDesk, allowed
 from cuota.web.pages.render import PageContext, page
@@ -28,18 +30,21 @@ DAY = timedelta(days=1)
 async def system(request: Request, desk: OperatorDesk) -> Response:
     """Show the state of the installation."""
     context = service_of(request).context
+    alive = await workers.count_alive(context.pool)
     shown: PageContext = {
         **common(request, desk, "System", here=f"{PATH}/system"),
-        "sections": [await _facts(context), await _rails(context)],
+        "sections": [
+            await _facts(context),
+            await queue_section(context),
+            *await traffic_sections(context, alive),
+            await _rails(context),
+        ],
     }
     return page(request, "operator/page.html", shown)
 
 
 async def _facts(context: Context) -> PageContext:
     waits, settings = await operator_figures.backlog(context.pool), context.settings
-    late = (
-        f", the first is due since {when(waits.since)}" if waits.since and waits.since < context.now() else ""
-    )
     clock = when(context.now())
     ahead = context.now() - utc_now()
     if settings.sandbox and ahead > timedelta(minutes=1):
@@ -50,13 +55,23 @@ async def _facts(context: Context) -> PageContext:
             ("Environment", settings.environment),
             ("Address", settings.public_url),
             ("Clock", clock),
-            ("Processes", f"{await workers.count_alive(context.pool):,}"),
-            ("Webhooks waiting", f"{waits.waiting:,}{late}"),
-            ("of these tried before", f"{waits.failing:,}"),
+            ("Database's clock", await _database_clock(context)),
+            ("Webhooks not delivered yet", f"{waits.waiting:,}, {waits.failing:,} of them tried before"),
             ("Bank rail", "none: payouts wait" if bank is None else bank.name),
             ("Policy", context.policy.version),
         ]
     )
+
+
+async def _database_clock(context: Context) -> str:
+    """Return how much the database's clock differs from this machine's. Sign-ins and leases compare times of several machines."""
+    before = utc_now()
+    at = await operator_figures.database_time(context.pool)
+    after = utc_now()
+    if before <= at <= after:
+        return "agrees with this machine's"
+    seconds = (at - after if at > after else before - at).total_seconds()
+    return f"{seconds:.3f} seconds {'ahead of' if at > after else 'behind'} this machine's; more than a second is worth a look"
 
 
 async def _rails(context: Context) -> PageContext:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from cuota.core.operator.person import Operator
 from cuota.core.operator.role import OPERATOR_WORDS, OperatorAction, OperatorRole, operator_grantable
 from cuota.core.refusal import Refused
-from cuota.db.operator import operator_passkeys, operator_sessions, operators
+from cuota.db.operator import identities, operator_passkeys, operator_sessions, operators
 from cuota.flows.context import Context, utc_now
 from cuota.flows.desk.change_team import BadTeam
 from cuota.flows.desk.sign_in import IDLE
@@ -120,6 +120,7 @@ async def _person_page(
         **common(request, desk, found.name, here=_TEAM),
         "one": _row(found, me=own),
         "roles": _roles(operator_grantable(mine.role)),
+        "provider": await _provider(request, found),
         "passkeys": len(await operator_passkeys.of_person(service_of(request).context.pool, found.person_id)),
         "may_change": may_grant,
         "may_leave": own,
@@ -129,6 +130,16 @@ async def _person_page(
     if errors:
         return page(request, "desk/person.html", failed(shown, errors, {}), status=400)
     return page(request, "desk/person.html", shown)
+
+
+async def _provider(request: Request, found: Operator) -> PageContext | None:
+    """Return the provider's name, and since when the person is linked with an account there. None if there is no provider."""
+    context = service_of(request).context
+    provider, rules = context.rails.identity, context.settings.provider_rules
+    if provider is None or rules is None:
+        return None
+    linked_at = await identities.linked_at(context.pool, found.person_id, provider.issuer)
+    return {"name": rules.name, "linked": None if linked_at is None else when(linked_at)}
 
 
 async def _sessions(
@@ -150,7 +161,7 @@ async def _sessions(
 
 @allowed(OperatorAction.READ_ORDERS)
 async def change(request: Request, desk: OperatorDesk) -> Response:
-    """Change a person's role, remove the person, forget the authenticator app, or mail another link."""
+    """Change a person's role, remove the person, forget the authenticator app or the provider's account, or mail another link."""
     found, context = await _person(request, desk), service_of(request).context
     if errors := await prove(request, desk):
         return await _person_page(request, desk, found, errors)
@@ -172,6 +183,8 @@ async def _changed(context: Context, desk: OperatorDesk, found: Operator) -> str
         return f"{PATH}/sign-in?said=left" if own else f"{_TEAM}?said=removed"
     elif do == "factor":
         await change_operators.reset_operator_factor(*whose, reason)
+    elif do == "provider":
+        await change_operators.forget_operator_account(*whose, reason)
     elif do == "again":
         do = "invited" if await change_operators.invite_operator_again(*whose) else "too-many"
     else:

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from cuota.core.operator.role import OPERATOR_WORDS, OperatorAction, operator_may
 from cuota.web.pages.checkout.session import csrf_of
 from cuota.web.pages.desk.view import PASSKEYS_SAID, by_passkey
-from cuota.web.pages.operator.visit import PATH, OperatorDesk
+from cuota.web.pages.operator.visit import PATH, PROVIDER, OperatorDesk
 from cuota.web.pages.render import PageContext
 from cuota.web.service import service_of
 
@@ -30,6 +30,7 @@ _SAID = {
     "role": "The role was changed. It applies from the next click on.",
     "removed": "The person was removed, and is signed out everywhere.",
     "factor": "The authenticator app was forgotten, and any passkey. At the next sign-in, the person sets up another.",
+    "provider": "The account was forgotten. The next sign-in there links one again, by its verified e-mail address.",
     "ended": "The session was ended.",
     **PASSKEYS_SAID,
     "changed": "The change is saved. It applies to orders from now on.",
@@ -73,7 +74,16 @@ def common(
         "notice_tone": "done",
         "asks_code": not desk.fresh,
         **by_passkey(PATH, available=desk.visit.session.has_passkey and not desk.fresh),
+        "confirm_at": _confirm_at(request),
     }
+
+
+def _confirm_at(request: Request) -> PageContext | None:
+    """Return where the provider may take the place of a fresh code, or None if it proves no second factor."""
+    rules = service_of(request).settings.provider_rules
+    if rules is None or not rules.two_factors:
+        return None
+    return {"name": rules.name, "address": f"{PROVIDER}/confirm"}
 
 
 def failed(shown: PageContext, errors: dict[str, str], values: dict[str, str]) -> PageContext:

@@ -25,6 +25,8 @@ from cuota.web.server.client_address import client_address
 from cuota.web.service import service_of
 
 PATH = "/operator"
+# Where a sign-in at the company's provider begins. The pages below belong to it.
+PROVIDER = f"{PATH}/provider"
 PLACE = "dashboard page"
 # Another name than the cookie of the merchants' people.
 _COOKIE = "operator"

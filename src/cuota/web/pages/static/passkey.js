@@ -91,14 +91,19 @@ async function get(options) {
   return JSON.stringify({ id: found.id, rawId: textOf(found.rawId), type: found.type, response: told });
 }
 
-/** What to tell the person. @param {unknown} thrown @param {Purpose} purpose */
-function wordsFor(thrown, purpose) {
+/** What to do if no passkey is used. @param {HTMLElement} block @param {Purpose} purpose */
+function otherwiseOf(block, purpose) {
+  return block.dataset.otherwise ?? OTHERWISE[purpose];
+}
+
+/** What to tell the person. @param {unknown} thrown @param {string} otherwise */
+function wordsFor(thrown, otherwise) {
   if (thrown instanceof Told) return thrown.message;
   const kind = thrown instanceof DOMException ? thrown.name : "";
-  if (kind === "NotAllowedError" || kind === "AbortError") return `${CANCELED} ${OTHERWISE[purpose]}`;
+  if (kind === "NotAllowedError" || kind === "AbortError") return `${CANCELED} ${otherwise}`;
   if (kind === "InvalidStateError") return THERE;
-  if (kind === "SecurityError") return `${ADDRESS} ${OTHERWISE[purpose]}`;
-  return `${BROKEN} ${OTHERWISE[purpose]}`;
+  if (kind === "SecurityError") return `${ADDRESS} ${otherwise}`;
+  return `${BROKEN} ${otherwise}`;
 }
 
 /** Hides every field for a code: the passkey took its place. @param {HTMLElement} block */
@@ -143,7 +148,7 @@ function prepare(block) {
   block.hidden = false;
   if (!window.PublicKeyCredential || !navigator.credentials) {
     button.hidden = true;
-    status.textContent = `This browser has no passkeys here. ${OTHERWISE[purpose]}`;
+    status.textContent = `This browser has no passkeys here. ${otherwiseOf(block, purpose)}`;
     return;
   }
   const start = async () => {
@@ -156,7 +161,7 @@ function prepare(block) {
     } catch (thrown) {
       button.disabled = false;
       status.classList.add("error");
-      status.textContent = wordsFor(thrown, purpose);
+      status.textContent = wordsFor(thrown, otherwiseOf(block, purpose));
       const field = thrown instanceof Told && thrown.field ? form.elements.namedItem(thrown.field) : null;
       (field instanceof HTMLElement ? field : button).focus();
     }

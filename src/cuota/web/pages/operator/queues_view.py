@@ -1,0 +1,68 @@
+"""The part of the system's page about queues: what waits for the background jobs, and since when."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from cuota.db.operator.queues import Queue, queues
+from cuota.flows.context import Context
+from cuota.web.pages.operator.parts import cell, state, table
+from cuota.web.pages.render import PageContext
+
+_MINUTE = timedelta(minutes=1)
+# The queues: their name, what waits there, and the age of the oldest that is worth a look. Jobs look every second, or every few.
+SHOWN = {
+    "events": ("Events to put into the merchants' feeds", _MINUTE),
+    "webhooks": ("Webhooks due now", 5 * _MINUTE),
+    "messages": ("Messages to consumers due now", 5 * _MINUTE),
+    "orders": ("Orders with an installment, a reminder or a deadline due now", 5 * _MINUTE),
+    "card_refunds": ("Refunds to cards due now", 10 * _MINUTE),
+    "card_events": ("Events of card processors to apply", 5 * _MINUTE),
+    "payouts": ("Payouts to send, or to ask the bank about", 60 * _MINUTE),
+    "settlement": ("Movements without a settlement line", 5 * _MINUTE),
+    "search": ("Orders not yet in the dashboards' search", 5 * _MINUTE),
+}
+
+
+async def queue_section(context: Context) -> PageContext:
+    """Return the section with every queue."""
+    found = await queues(context.pool, context.now())
+    columns = [
+        cell("Queue"), cell("State"), cell("Waiting", amount=True, wide=True), cell("The oldest waits", amount=True),
+        cell("Look at it after", amount=True, wide=True),
+    ]  # fmt: skip
+    rows = [_row(context, found[name], *words) for name, words in SHOWN.items()]
+    made = table("Queues", columns, rows, "")
+    words = (
+        "What is due, and no process works on it yet. What waits for a later try is not counted. A queue is short when the background"
+        " jobs run: its oldest entry waits for seconds."
+    )
+    made["texts"] = [words]
+    return made
+
+
+def _row(context: Context, queue: Queue, label: str, worth_a_look: timedelta) -> list[PageContext]:
+    age = context.now() - queue.since if queue.since else timedelta(0)
+    if queue.name == "payouts" and context.rails.bank is None:
+        judged = state("No bank rail", "off")
+    elif age > worth_a_look:
+        judged = state("Look at this", "bad")
+    else:
+        judged = state("Moves", "wait") if queue.waiting else state("Empty", "done")
+    return [
+        cell(label),
+        judged,
+        cell(f"{queue.waiting:,}", amount=True, wide=True),
+        cell(shown_age(age) if queue.since else "none", amount=True),
+        cell(shown_age(worth_a_look), amount=True, wide=True),
+    ]
+
+
+def shown_age(age: timedelta) -> str:
+    """Format how long something waits: `40 seconds`, `12 minutes`, `3 hours`, `2 days`."""
+    seconds = max(0, int(age.total_seconds()))
+    for size, word in ((86400, "day"), (3600, "hour"), (60, "minute")):
+        if seconds >= size:
+            count = seconds // size
+            return f"{count:,} {word}{'' if count == 1 else 's'}"
+    return f"{seconds} second{'' if seconds == 1 else 's'}"
