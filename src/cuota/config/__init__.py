@@ -141,12 +141,7 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
     environment = str(given.get("CUOTA_ENVIRONMENT", "sandbox"))
     public_url = str(given.get("CUOTA_PUBLIC_URL", derived.browsable(listen)))
     data_dir = Path(str(given.get("CUOTA_DATA_DIR", default_data_dir(environment))))
-    if environment == "production":
-        problems += derived.production_problems(given, public_url)
-    if "CUOTA_DATABASE_OWNER_URL" in given and "CUOTA_DATABASE_URL" not in given:
-        problems.append(
-            "CUOTA_DATABASE_OWNER_URL: also set CUOTA_DATABASE_URL, to the address of the same database for the service's role."
-        )
+    problems += _contradictions(given, environment, public_url)
     senders = derived.senders(environ, given, problems)
     stripe = derived.stripe(environ, given, problems)
     bank_files = derived.bank_files(environ, given, problems)
@@ -182,6 +177,16 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
         own_rails={name: text for name, text in environ.items() if name.startswith(OWN_RAIL)},
         **derived.plain(given),
     )
+
+
+def _contradictions(given: Mapping[str, object], environment: str, public_url: str) -> list[str]:
+    """Return what settings that are right alone make wrong together."""
+    problems = derived.production_problems(given, public_url) if environment == "production" else []
+    if "CUOTA_DATABASE_OWNER_URL" in given and "CUOTA_DATABASE_URL" not in given:
+        problems.append(
+            "CUOTA_DATABASE_OWNER_URL: also set CUOTA_DATABASE_URL, to the address of the same database for the service's role."
+        )
+    return problems
 
 
 def environment(environ: Mapping[str, str] | None = None) -> str:

@@ -31,12 +31,25 @@ def notice(kind: NoticeKind, standing: PlanStanding | None = LEFT, amount: int =
     return Notice(MOVEMENT, kind, 2, amount, TODAY, NOW, standing)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in NoticeKind if kind is not NoticeKind.DECLINED])
+# Notices about an order that has no plan.
+WITHOUT_PLAN = (NoticeKind.DECLINED, NoticeKind.REVIEW_APPROVED, NoticeKind.REVIEW_DECLINED)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in NoticeKind if kind not in WITHOUT_PLAN])
 def test_every_notice_names_the_shop_the_order_and_the_way_to_the_plan(kind: NoticeKind) -> None:
     said = words(notice(kind), ABOUT)
     for part in ("Alder & Oak", "order A-7", "https://pay.example/account"):
         assert part in said.text
     assert "cancelled" not in f"{said.subject} {said.text}"
+
+
+@pytest.mark.parametrize("kind", [NoticeKind.REVIEW_APPROVED, NoticeKind.REVIEW_DECLINED])
+def test_the_answer_of_a_reviewer_names_the_shop_and_the_order_and_that_nothing_was_charged(kind: NoticeKind) -> None:
+    said = words(notice(kind), replace(ABOUT, checkout="https://pay.example/checkout/1", until="3:30 PM"))
+    for part in ("Alder & Oak", "order A-7", "$25.00", "Nothing was charged"):
+        assert part in said.text
+    is_approved = kind is NoticeKind.REVIEW_APPROVED
+    assert ("https://pay.example/checkout/1" in said.text and "until 3:30 PM" in said.text) == is_approved
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 
 import pyotp
@@ -12,7 +13,12 @@ from cuota.core.dispute.dispute import DisputeParty
 from cuota.core.dispute.evidence import EvidenceFile
 from cuota.core.operator.role import OperatorRole
 from cuota.core.payout.bank_order import Credit, Originator
+from cuota.core.plan.hardship import PausePlan
+from cuota.core.plan.plan import Plan
+from cuota.core.risk.block import BlockKind
 from cuota.db.merchant.secrets import SecretKind
+from cuota.db.order import outcomes
+from cuota.db.plan.messages import SentText
 from cuota.flows.context import Context, new_id
 from cuota.flows.desk.change_team import invite
 from cuota.flows.desk.factor import new_factor
@@ -25,8 +31,13 @@ from cuota.flows.operator import operator_sign_in
 from cuota.flows.operator.change_operators import invite_operator
 from cuota.flows.operator.log_action import COMMAND_LINE
 from cuota.flows.operator.operator_factor import new_operator_factor
+from cuota.flows.plan.change_plan import agree_on_change, preview_change
+from cuota.flows.plan.read_messages import seal_text
+from cuota.flows.risk.block_consumer import block_consumer
 from cuota.flows.webhook.manage_endpoints import OLD_SECRET_LIVES, register
 from cuota.rails.bank.file_books import FileBooks
+from support.core.values import PROFILE, TODAY
+from support.db import made_orders
 
 BROWSER = Place("browser", "127.0.0.1")
 
@@ -64,9 +75,25 @@ async def filled(context: Context) -> NewCredentials:
         said.evidence_id,
         said.text,
     )
+    await change_a_plan(context, merchant_id)
     await set_up_apps(context, merchant_id)
     await set_up_operators_apps(context)
     return made
+
+
+async def change_a_plan(context: Context, merchant_id: UUID) -> None:
+    """A plan is changed in hardship, the message about it is sent, and the consumer is blocked."""
+    new, consumer_id = made_orders.created(merchant_id), new_id()
+    assert await outcomes.create(context.pool, new)
+    now = context.now()
+    plan = Plan(consumer_id, PROFILE, "2125550142", "America/New_York", TODAY, "text", "hash", now)
+    assert await outcomes.save(context.pool, replace(made_orders.approved(new.order), plan=plan))
+    given = merchant_id, new.order.order_id, PausePlan(7)
+    mark = (await preview_change(context, *given)).found.before.mark
+    made = await agree_on_change(context, *given, by="Ana", reason="called", mark=mark)
+    said = seal_text(context, made.message_id, SentText("Your plan", "It has changed.", "2125550142", None))
+    await context.pool.execute("UPDATE messages SET said = $2 WHERE message_id = $1", made.message_id, said)
+    await block_consumer(context, consumer_id, BlockKind.IDENTITY, "odd", None, by="Ana")
 
 
 def _link_of(address: str | None) -> tuple[UUID, str]:
