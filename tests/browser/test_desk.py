@@ -16,7 +16,8 @@ from cuota.flows.desk.index_orders import index_orders
 from cuota.flows.desk.sign_in import make_link
 from cuota.flows.merchant.manage_merchants import find_merchant
 from cuota.flows.webhook.deliver_webhooks import publish_events
-from cuota.web.app import DESK, ROUTES
+from cuota.web.app import ROUTES
+from cuota.web.desk_routes import DESK
 from support.browser.dashboards import HOW, WIDE, is_page, look
 from support.browser.tabs import PHONE, OpenTab
 from support.makers import PROFILE, Merchant, complete

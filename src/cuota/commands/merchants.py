@@ -13,7 +13,7 @@ from cuota.db.merchant import credentials, merchants
 from cuota.db.risk import approvals
 from cuota.flows.context import Context
 from cuota.flows.merchant import manage_merchants as manage
-from cuota.web.addresses import BadAddress, origin_of, read_address
+from cuota.web.addresses import BadAddress, read_origin
 
 # One year, in hours. An old secret that stays valid for longer would defeat the rotation.
 MOST_HOURS = 8760
@@ -38,13 +38,9 @@ def _origins(options: argparse.Namespace) -> tuple[str, ...] | None:
     origins = []
     for text in options.origin:
         try:
-            origin = origin_of(read_address(text, https_only=False))
+            origins.append(read_origin(text))
         except BadAddress as bad:
             raise manage.BadMerchant(f"--origin {text} {bad}") from None
-        if text.rstrip("/").lower() != origin:
-            raise manage.BadMerchant(f"--origin {text} has a path. Give only the origin: {origin}.")
-        # Browsers leave out the default port of the scheme.
-        origins.append(origin.removesuffix(":443" if origin.startswith("https:") else ":80"))
     return tuple(dict.fromkeys(origins))
 
 

@@ -48,10 +48,11 @@ def service_of(request: Request) -> Service:
 
 async def merchant_of(request: Request) -> Merchant:
     """Return the merchant whose access token the request has. Raises Refused(unauthorized), or Refused(insufficient_scope)."""
-    merchant, scope = await service_of(request).callers.caller(request.headers.get("authorization"))
+    caller = await service_of(request).callers.caller(request.headers.get("authorization"))
     # The access log names the merchant, never the token.
-    request.scope["merchant_id"] = merchant.merchant_id
+    request.scope["merchant_id"] = caller.merchant.merchant_id
+    request.scope["caller"] = caller
     # Other code also sets merchant_id, for example for a signed request. Only this function has checked the token.
     request.scope["token_good"] = True
-    require_scope(scope, request.method, request.scope["route"].path)
-    return merchant
+    require_scope(caller.scope, request.method, request.scope["route"].path)
+    return caller.merchant

@@ -83,6 +83,15 @@ class Staff(Visitor):
         action, held = self.page.form(end)
         return await self._follow(await self.http.post(action, data={**held, **fields}))
 
+    def form_named(self, name: str) -> tuple[str, dict[str, str]]:
+        """Return the address and the fields of the form that names itself so, on a page with several forms to one address."""
+        return next(each for each in self.page.seen.forms if each[1].get("form") == name)
+
+    async def press_in(self, name: str, **fields: str) -> Page:
+        """Send the form that names itself so, with these changes."""
+        action, held = self.form_named(name)
+        return await self._follow(await self.http.post(action, data={**held, **fields}))
+
     async def indexed(self) -> None:
         """Do what the jobs do, so that orders are found by their terms."""
         await publish_events(self.service.context)

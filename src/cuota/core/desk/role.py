@@ -29,6 +29,7 @@ class Action(StrEnum):
     ANSWER_DISPUTES = "disputes.answer"
     READ_WEBHOOKS = "webhooks.read"
     REPLAY_WEBHOOKS = "webhooks.replay"
+    CHANGE_WEBHOOKS = "webhooks.change"
     READ_KEYS = "keys.read"
     CHANGE_KEYS = "keys.change"
     READ_TEAM = "team.read"
@@ -55,6 +56,7 @@ MAY: dict[Role, frozenset[Action]] = {
             Action.READ_ORDERS,
             Action.READ_WEBHOOKS,
             Action.REPLAY_WEBHOOKS,
+            Action.CHANGE_WEBHOOKS,
             Action.READ_KEYS,
             Action.CHANGE_KEYS,
             Action.USE_SANDBOX,
@@ -67,7 +69,10 @@ MAY: dict[Role, frozenset[Action]] = {
 ROLE_WORDS = {
     Role.OWNER: ("Owner", "everything, and who else is an owner"),
     Role.ADMIN: ("Admin", "everything except the owners"),
-    Role.DEVELOPER: ("Developer", "orders, webhooks, and the keys of the API; in the sandbox, its clock"),
+    Role.DEVELOPER: (
+        "Developer",
+        "orders, webhooks, the keys of the API and the web origins; in the sandbox, its clock",
+    ),
     Role.FINANCE: ("Finance", "orders, payouts, disputes, exports and the audit log; moves no money"),
     Role.SUPPORT: ("Support", "orders with capture, void and refund, and disputes"),
     Role.READ_ONLY: ("Read-only", "orders, payouts and disputes; changes nothing"),

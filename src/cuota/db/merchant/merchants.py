@@ -13,9 +13,10 @@ from cuota.db.session import Session
 COLUMNS = (
     """m.merchant_id, m.name, m.minimum, m.maximum, m.defer_funds_capture, m.profile, m.currency, m.origins"""
 )
-_BY_CLIENT = f"""SELECT {COLUMNS}, c.revoked_at, c.scope FROM credentials c JOIN merchants m USING (merchant_id)
+_BY_CLIENT = f"""SELECT {COLUMNS}, c.revoked_at, c.scope, c.name AS credential FROM credentials c JOIN merchants m USING (merchant_id)
     WHERE c.client_id = $1"""
 _BY_ID = f"SELECT {COLUMNS} FROM merchants m WHERE merchant_id = $1"
+_LOCK = f"{_BY_ID} FOR NO KEY UPDATE"
 _BY_NAME = f"SELECT {COLUMNS} FROM merchants m WHERE lower(name) = lower($1)"
 _ALL = f"SELECT {COLUMNS} FROM merchants m ORDER BY m.created_at, m.merchant_id"
 _INSERT = """
@@ -30,6 +31,7 @@ _UPDATE = """
 UPDATE merchants SET name = $2, minimum = $3, maximum = $4, defer_funds_capture = $5, profile = $6, origins = $7
 WHERE merchant_id = $1
 """
+_ORIGINS = "UPDATE merchants SET origins = $2 WHERE merchant_id = $1"
 
 
 def merchant_of(row: Row) -> Merchant:
@@ -46,15 +48,23 @@ def merchant_of(row: Row) -> Merchant:
     )
 
 
-async def read_by_client(session: Session, client_id: str) -> tuple[Merchant, bool, Scope] | None:
-    """Return the merchant of a credential, whether the credential is still valid, and its scope."""
+async def read_by_client(session: Session, client_id: str) -> tuple[Merchant, Scope, str] | None:
+    """Return the merchant of a credential, and the credential's scope and name. None if it is unknown or revoked."""
     row = await session.fetchrow(_BY_CLIENT, client_id)
-    return None if row is None else (merchant_of(row), row["revoked_at"] is None, Scope(row["scope"]))
+    if row is None or row["revoked_at"] is not None:
+        return None
+    return merchant_of(row), Scope(row["scope"]), row["credential"]
 
 
 async def read(session: Session, merchant_id: UUID) -> Merchant | None:
     """Return the merchant with this id, or None."""
     row = await session.fetchrow(_BY_ID, merchant_id)
+    return None if row is None else merchant_of(row)
+
+
+async def lock(session: Session, merchant_id: UUID) -> Merchant | None:
+    """Return the merchant with this id, or None, and lock its row until the transaction ends."""
+    row = await session.fetchrow(_LOCK, merchant_id)
     return None if row is None else merchant_of(row)
 
 
@@ -110,3 +120,8 @@ async def update(session: Session, merchant: Merchant) -> None:
         merchant.profile,
         list(merchant.origins),
     )
+
+
+async def set_origins(session: Session, merchant_id: UUID, origins: tuple[str, ...]) -> None:
+    """Store the web origins of a merchant."""
+    await session.fetchrow(_ORIGINS, merchant_id, list(origins))

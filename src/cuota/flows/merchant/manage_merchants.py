@@ -133,9 +133,12 @@ async def update_merchant(context: Context, name_or_id: str, terms: MerchantTerm
     found = await find_merchant(context, name_or_id)
     if terms == MerchantTerms():
         raise BadMerchant("Nothing was changed. Give at least one option; see cuota merchant update --help.")
-    merchant = _with(found, terms)
     try:
-        await merchants.update(context.pool, merchant)
+        async with context.pool.session() as session, session.transaction():
+            # The merchant's own people may change the same row at this moment.
+            held = await merchants.lock(session, found.merchant_id)
+            merchant = _with(held or found, terms)
+            await merchants.update(session, merchant)
     except asyncpg.UniqueViolationError:
         raise BadMerchant(
             f"There is already a merchant named {merchant.name}. Choose another name."

@@ -1,4 +1,4 @@
-"""Finds the network address of a client, for rate limits.
+"""Finds the network address of a client, for rate limits and logs.
 
 Of an IPv6 address only the first 64 bits are used: a provider gives one customer a whole block of that size.
 """
@@ -37,6 +37,11 @@ def client_address(request: Request) -> str | None:
         if not any(address in network for network in trusted):
             return _text(address)
     return None
+
+
+def seen_address(request: Request) -> str:
+    """Return the address for a log: the client's own, or else the sender's. Empty if neither is known."""
+    return client_address(request) or (request.client.host if request.client else "")
 
 
 def _read(text: str) -> ClientAddress | None:

@@ -30,6 +30,7 @@ ACTIONS = (
     ("dispute.", "Disputes"),
     ("webhooks.", "Webhooks"),
     ("keys.", "Keys of the API"),
+    ("origins.", "Web origins"),
     ("sandbox.", "Clock of the sandbox"),
 )
 _EMPTY = (

@@ -57,6 +57,10 @@ SAID = {
     **PASSKEYS_SAID,
     "keys": "The change is done. It is in force within a few seconds.",
     "moved": "The clock was moved. Everything that was due on the way has happened, each at its own time.",
+    "endpoint": "The endpoint was changed. Deliveries that wait go by the new settings.",
+    "endpoint-removed": "The endpoint was removed, and gets nothing more. Its past attempts stay readable.",
+    "origin-added": "The origin was added. Its pages may open the checkout now.",
+    "origin-removed": "The origin was removed. Its pages can no longer open the checkout.",
     "sent-again": "The event is on its way again. Reload this page in a moment to see the result.",
 }
 
@@ -89,6 +93,18 @@ def common(request: Request, desk: Desk, title: str, *, here: str, lead: str | N
 def by_passkey(root: str, *, available: bool) -> PageContext:
     """Return the values of a page on which a passkey may take the place of a fresh code."""
     return {"passkey": f"{root}/step-up" if available else "", "passkey_script": available}
+
+
+def failed(shown: PageContext, errors: dict[str, str], values: dict[str, str]) -> PageContext:
+    """Return a page's values with the errors of its form. The error with an empty name is the page's notice."""
+    before = shown.get("values")
+    return {
+        **shown,
+        "errors": {name: text for name, text in errors.items() if name},
+        "notice": errors.get(""),
+        "notice_tone": "error",
+        "values": {**(before if isinstance(before, dict) else {}), **values},
+    }
 
 
 def shown(order: Order, cents: int) -> str:

@@ -6,11 +6,13 @@ from starlette.requests import Request
 
 from cuota.core.operator.role import OPERATOR_WORDS, OperatorAction, operator_may
 from cuota.web.pages.checkout.session import csrf_of
+from cuota.web.pages.desk import view as desk_view
 from cuota.web.pages.desk.view import PASSKEYS_SAID, by_passkey
 from cuota.web.pages.operator.visit import PATH, OperatorDesk
 from cuota.web.pages.render import PageContext
 from cuota.web.service import service_of
 
+failed = desk_view.failed
 _NAV = (
     ("Home", PATH, OperatorAction.READ_ORDERS),
     ("Orders", f"{PATH}/orders", OperatorAction.READ_ORDERS),
@@ -68,16 +70,4 @@ def common(
         "notice_tone": "done",
         "asks_code": not desk.fresh,
         **by_passkey(PATH, available=desk.visit.session.has_passkey and not desk.fresh),
-    }
-
-
-def failed(shown: PageContext, errors: dict[str, str], values: dict[str, str]) -> PageContext:
-    """Return a page's values with the errors of its form. The error with an empty name is the page's notice."""
-    before = shown.get("values")
-    return {
-        **shown,
-        "errors": {name: text for name, text in errors.items() if name},
-        "notice": errors.get(""),
-        "notice_tone": "error",
-        "values": {**(before if isinstance(before, dict) else {}), **values},
     }
