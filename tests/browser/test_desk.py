@@ -9,10 +9,11 @@ import pyotp
 import pytest
 from playwright.async_api import Page, expect
 
-from cuota.commands.desk import OPERATOR, sandbox_link
+from cuota.commands.desk import sandbox_link
 from cuota.core.desk.role import Role
 from cuota.flows.desk.change_team import invite
 from cuota.flows.desk.index_orders import index_orders
+from cuota.flows.desk.record import OPERATOR
 from cuota.flows.desk.sign_in import make_link
 from cuota.flows.merchant.manage_merchants import find_merchant
 from cuota.flows.webhook.deliver_webhooks import publish_events

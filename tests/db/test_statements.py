@@ -33,6 +33,8 @@ ALLOWED = {
     "batches._MERCHANTS_DUE": "the same, for batches whose cutoff has come",
     "sessions._MERCHANTS_WITH_MAIL": "the same, for sign-in links that are to be mailed",
     "sessions._OLD_SESSIONS": "the same, for sessions and links that have ended",
+    "notices._MERCHANTS_WITH_NOTICES": "the same, for mails to merchants' own people",
+    "notices._MERCHANTS_WITH_OLD": "the same, for mails that were sent long ago",
     "sessions._OLD_LINKS": "the same, for sessions and links that have ended",
     "terms._BEHIND": "the same, for orders whose search terms are not written yet",
     "people._BY_EMAIL": "a person who signs in to a dashboard names an address and no merchant",

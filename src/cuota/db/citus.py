@@ -59,6 +59,8 @@ _BY_MERCHANT = (
     "audit_log",
     "desk_approvals",
     "desk_passkeys",
+    "desk_notices",
+    "merchant_logos",
     "order_terms",
     "order_terms_read",
 )
@@ -125,6 +127,8 @@ _FUNCTIONS = {
     "close_batch": _BY_MERCHANT[0],
     "move_payout": _BY_MERCHANT[0],
     "add_bank_account": _BY_MERCHANT[0],
+    "change_bank_account": _BY_MERCHANT[0],
+    "withdraw_bank_change": _BY_MERCHANT[0],
     "cancel_bank_change": _BY_MERCHANT[0],
     "resume_payouts": _BY_MERCHANT[0],
     "reserve_exposure": _BY_CONSUMER[0],

@@ -31,6 +31,8 @@ DESK_ROUTES = (
     Route("POST", f"{DESK_ORDER}/refund", desk.move.do_refund, DESK),
     Route("GET", "/desk/payouts", desk.payouts.payouts, DESK),
     Route("GET", "/desk/payouts/export", desk.payouts.export_payouts, DESK),
+    Route("GET", "/desk/payouts/bank", desk.bank.show, DESK),
+    Route("POST", "/desk/payouts/bank", desk.bank.change, DESK),
     Route("GET", "/desk/payouts/{payout_id}", desk.payouts.payout, DESK),
     Route("GET", "/desk/payouts/{payout_id}/export", desk.payouts.export_lines, DESK),
     Route("GET", "/desk/disputes", desk.disputes.disputes, DESK),

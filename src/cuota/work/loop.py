@@ -17,6 +17,7 @@ from cuota.db.workers import Worker
 from cuota.flows.context import Context
 from cuota.flows.desk.index_orders import index_orders
 from cuota.flows.desk.send_links import send_links
+from cuota.flows.desk.send_notices import send_notices
 from cuota.flows.dispute.close_disputes import settle_due_disputes
 from cuota.flows.dispute.send_answers import send_answers
 from cuota.flows.operator.send_operator_links import send_operator_links
@@ -84,6 +85,7 @@ def jobs_of(webhooks: Webhooks) -> tuple[Job, ...]:
         Job("payouts", settle_payouts, 1.0),
         Job("messages", send_due_messages, 1.0),
         Job("sign_in_links", send_links, 1.0, real=True),
+        Job("desk_notices", send_notices, 1.0, real=True),
         Job("operator_links", send_operator_links, 1.0, real=True),
         Job("order_terms", index_orders, 1.0, pause=0.05, real=True),
         Job("virtual_cards", settle_cards, 1.0),

@@ -10,7 +10,7 @@ from datetime import timedelta
 from cuota.core.plan.declines import ATTEMPTS_WITHIN, FINAL_KEPT
 from cuota.core.risk.policy import MOST_HOURS
 from cuota.db.checkout import checkouts, codes, remembered
-from cuota.db.desk import passkeys, sessions
+from cuota.db.desk import notices, passkeys, sessions
 from cuota.db.hosts import NodeLost
 from cuota.db.merchant import credentials
 from cuota.db.operator import operator_passkeys, operator_sessions
@@ -23,6 +23,8 @@ from cuota.flows.context import Context, utc_now
 SIGNALS_KEPT = timedelta(hours=2 * MOST_HOURS)
 # Longer than the hour in which a person's links are counted.
 LINKS_KEPT = timedelta(days=1)
+# Longer than a notice is tried.
+NOTICES_KEPT = timedelta(days=30)
 log = logging.getLogger("cuota.work")
 
 
@@ -42,6 +44,7 @@ async def tidy(context: Context) -> int:
     await accounts.forget(pool, now)
     await remembered.forget(pool, now)
     await sessions.forget(pool, now - LINKS_KEPT)
+    await notices.forget(pool, now - NOTICES_KEPT)
     await operator_sessions.forget(pool, now - LINKS_KEPT)
     await passkeys.forget(pool, now - LINKS_KEPT)
     await operator_passkeys.forget(pool, now - LINKS_KEPT)

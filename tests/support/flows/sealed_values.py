@@ -6,7 +6,6 @@ from uuid import UUID
 
 import pyotp
 
-from cuota.commands.desk import OPERATOR
 from cuota.core.desk.role import Role
 from cuota.core.dispute.dispute import DisputeParty
 from cuota.core.dispute.evidence import EvidenceFile
@@ -16,6 +15,7 @@ from cuota.db.merchant.secrets import SecretKind
 from cuota.flows.context import Context, new_id
 from cuota.flows.desk.change_team import invite
 from cuota.flows.desk.factor import new_factor
+from cuota.flows.desk.record import OPERATOR
 from cuota.flows.desk.sign_in import Place, enter, finish, load_visit, make_link
 from cuota.flows.dispute.evidence import store_evidence
 from cuota.flows.merchant.keys import rotate_keys

@@ -7,12 +7,13 @@ from urllib.parse import urlsplit
 import httpx
 import pyotp
 
-from cuota.commands.desk import OPERATOR, sandbox_link
+from cuota.commands.desk import sandbox_link
 from cuota.core.desk.person import Person
 from cuota.core.desk.role import Role
 from cuota.db.desk.sessions import DeskSession
 from cuota.flows.desk.change_team import invite
 from cuota.flows.desk.index_orders import index_orders
+from cuota.flows.desk.record import OPERATOR
 from cuota.flows.desk.sign_in import load_visit, make_link
 from cuota.flows.merchant.manage_merchants import find_merchant
 from cuota.flows.webhook.deliver_webhooks import publish_events

@@ -25,6 +25,8 @@ class Action(StrEnum):
     VOID = "orders.void"
     REFUND = "orders.refund"
     READ_PAYOUTS = "payouts.read"
+    # The bank account to which the merchant is paid. Changing it is the classic theft.
+    CHANGE_BANK = "bank.change"
     READ_DISPUTES = "disputes.read"
     ANSWER_DISPUTES = "disputes.answer"
     READ_WEBHOOKS = "webhooks.read"
@@ -68,7 +70,7 @@ MAY: dict[Role, frozenset[Action]] = {
 }
 ROLE_WORDS = {
     Role.OWNER: ("Owner", "everything, and who else is an owner"),
-    Role.ADMIN: ("Admin", "everything except the owners"),
+    Role.ADMIN: ("Admin", "everything except the owners, also the bank account"),
     Role.DEVELOPER: (
         "Developer",
         "orders, webhooks, the keys of the API and the web origins; in the sandbox, its clock",

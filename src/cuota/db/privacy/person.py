@@ -47,7 +47,7 @@ TREATED = {
          "card_rails", "merchant_terms", "merchant_transfers", "settlements", "bank_accounts", "payouts", "reserves",
          "settlement_days", "desk_people", "desk_links", "desk_sessions", "audit_log", "desk_approvals", "order_terms_read",
          "operator_people", "operator_links", "operator_sessions", "operator_log", "verify_runs",
-         "desk_passkeys", "desk_challenges", "operator_passkeys", "operator_challenges"),
+         "desk_passkeys", "desk_challenges", "desk_notices", "merchant_logos", "operator_passkeys", "operator_challenges"),
         OTHER,
     ),
     "message_simulator.inbox": ERASED,

@@ -42,6 +42,9 @@ class Actor:
         return "api" if self.credential else "operator"
 
 
+OPERATOR = Actor(None)
+
+
 @dataclass(frozen=True, slots=True)
 class Cause:
     """Who makes a change, and why. A call of the API gives no reason."""

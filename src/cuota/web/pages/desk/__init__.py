@@ -3,6 +3,7 @@
 from cuota.web.pages.desk import (
     approvals,
     audit,
+    bank,
     developers,
     disputes,
     endpoints,
@@ -22,6 +23,7 @@ from cuota.web.pages.desk import (
 __all__ = [
     "approvals",
     "audit",
+    "bank",
     "developers",
     "disputes",
     "endpoints",

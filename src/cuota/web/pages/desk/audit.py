@@ -27,6 +27,7 @@ ACTIONS = (
     ("passkey.", "Passkeys"),
     ("orders.", "Exports of orders"),
     ("payouts.", "Exports of payouts"),
+    ("bank.", "Bank account"),
     ("dispute.", "Disputes"),
     ("webhooks.", "Webhooks"),
     ("keys.", "Keys of the API"),

@@ -17,6 +17,7 @@ from cuota.db.payout import balance as balances
 from cuota.db.payout import listing
 from cuota.db.payout.listing import LineTotal, ListedLine
 from cuota.flows.desk.record import AuditNote, record
+from cuota.flows.payout.change_bank_account import read_standing
 from cuota.web import payout_csv
 from cuota.web.pages.checkout.session import Stop
 from cuota.web.pages.desk.view import common, day_of, when
@@ -63,9 +64,13 @@ async def payouts(request: Request, desk: Desk) -> Response:
     found = await listing.payouts(context.pool, desk.merchant_id, below, statuses, A_PAGE + 1)
     shown = found[:A_PAGE]
     query = f"status={status}&" if statuses else ""
+    standing = await read_standing(context, desk.merchant_id)
+    coming = standing.pending.effective_at if standing.pending else None
     values: PageContext = {
         **common(request, desk, "Payouts", here=_PAYOUTS),
         "balance": _balance(await balances.read(context.pool, desk.merchant_id, context.now())),
+        "account": standing.in_force.last4 if standing.in_force else None,
+        "change_at": when(coming) if coming else None,
         "rows": [payout_row(each) for each in shown],
         "states": [{"value": each.value, "label": words} for each, (words, _) in STATES.items()],
         "status": status if statuses else "",

@@ -57,6 +57,8 @@ SAID = {
     **PASSKEYS_SAID,
     "keys": "The change is done. It is in force within a few seconds.",
     "moved": "The clock was moved. Everything that was due on the way has happened, each at its own time.",
+    "bank": "The bank account was changed. All owners get a mail about this now.",
+    "bank-withdrawn": "The change was withdrawn. Payouts go on to the account in use. All owners get a mail about this now.",
     "endpoint": "The endpoint was changed. Deliveries that wait go by the new settings.",
     "endpoint-removed": "The endpoint was removed, and gets nothing more. Its past attempts stay readable.",
     "origin-added": "The origin was added. Its pages may open the checkout now.",
