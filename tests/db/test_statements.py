@@ -70,6 +70,7 @@ ALLOWED = {
     "rail_figures._DISPUTES": "the operator's list of open disputes, of all merchants",
     "rail_figures._MONEY_BACK": "the operator's list of refunds to look at, of all merchants",
     "recalculate._MERCHANTS": "finds every merchant that has rows; the reads that follow name each",
+    "merchants._TAKEN": "whether another merchant has a name",
     "merchants._ALL": "the operator's list of all merchants",
     "merchants._BY_NAME": "finds the merchant id by its unique name",
     "merchants._BY_CLIENT": "a credential is looked up before it is known whose it is",

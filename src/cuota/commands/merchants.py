@@ -25,10 +25,21 @@ def _facts(merchant: Merchant) -> dict[str, object]:
         "name": merchant.name,
         "minimumAmount": money.text_of(merchant.minimum),
         "maximumAmount": money.text_of(merchant.maximum),
+        **_own_amounts(merchant),
         "deferFundsCapture": merchant.defer_funds_capture,
         "profile": merchant.profile.value,
         "currency": merchant.currency,
         "origins": list(merchant.origins),
+    }
+
+
+def _own_amounts(merchant: Merchant) -> dict[str, object]:
+    """Return the amounts in force, if the merchant's own people narrowed the operator's limits."""
+    if merchant.own.minimum is None and merchant.own.maximum is None:
+        return {}
+    return {
+        "ownMinimumAmount": money.text_of(merchant.lowest),
+        "ownMaximumAmount": money.text_of(merchant.highest),
     }
 
 

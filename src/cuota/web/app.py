@@ -34,7 +34,7 @@ from cuota.web.desk_routes import DESK_ROUTES
 from cuota.web.docs import pages as docs
 from cuota.web.docs.contract import openapi_json
 from cuota.web.operator_routes import OPERATOR_ROUTES
-from cuota.web.pages import account, assets, inbox, sdk_script
+from cuota.web.pages import account, assets, inbox, logos, sdk_script
 from cuota.web.pages.checkout import entry, steps, window
 from cuota.web.pages.processor import cards as processor_cards
 from cuota.web.pages.processor import confirm as processor_confirm
@@ -111,6 +111,7 @@ ROUTES = (
     Route("GET", "/docs/reference/{path:path}", docs.reference_file, DOCS),
     Route("GET", "/docs/{name}", docs.guide_page, DOCS),
     Route("GET", "/static/{name}", assets.static, STATIC),
+    Route("GET", "/logos/{merchant_id}/{digest}", logos.logo, STATIC),
     Route("POST", "/sdk/v1/checkouts", sdk_checkout.start, SDK, creates=("POST",)),
     Route("OPTIONS", "/sdk/v1/checkouts", sdk_checkout.preflight, SDK, always=True),
     Route("POST", "/sdk/v1/checkouts/leave", sdk_checkout.leave, SDK),

@@ -14,7 +14,7 @@ from cuota.core.dates import moment
 ZONE = ZoneInfo("America/New_York")
 
 
-class NoticeKind(StrEnum):
+class StaffNoticeKind(StrEnum):
     """What a notice is about."""
 
     BANK_CHANGED = "bank-changed"
@@ -23,7 +23,7 @@ class NoticeKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class NoticeText:
+class StaffMail:
     """The subject and the text of a mail."""
 
     subject: str
@@ -31,8 +31,8 @@ class NoticeText:
 
 
 def notice_text(
-    kind: NoticeKind, facts: Mapping[str, str | None], merchant: str, dashboard: str
-) -> NoticeText:
+    kind: StaffNoticeKind, facts: Mapping[str, str | None], merchant: str, dashboard: str
+) -> StaffMail:
     """Return the mail about a change of the merchant named `merchant`. `dashboard` is the dashboard's address.
 
     `facts` has `who` (empty for the operator) and `place` (an IP address, or empty). About a bank account also `last4`, `before`
@@ -41,21 +41,21 @@ def notice_text(
     """
     who = facts.get("who") or "Your payment provider"
     by = f"{who} (from the IP address {facts['place']})" if facts.get("place") else who
-    if kind is NoticeKind.NOTIFY_CHANGED:
-        return NoticeText(
+    if kind is StaffNoticeKind.NOTIFY_CHANGED:
+        return StaffMail(
             f"Notices about {merchant} go to another address",
             f"{by} changed the address for notices about {merchant} from {facts.get('before') or 'none'} to"
             f" {facts.get('email') or 'none'}.\n\nIf you did not expect this, look at the audit log of the dashboard, and change"
             f" the address back: {dashboard}/settings\n",
         )
-    if kind is NoticeKind.BANK_WITHDRAWN:
+    if kind is StaffNoticeKind.BANK_WITHDRAWN:
         stays = f"Payouts go on to the account ending in {facts['before']}." if facts.get("before") else ""
-        return NoticeText(
+        return StaffMail(
             f"The change of the bank account of {merchant} was withdrawn",
             f"{by} withdrew the change of the bank account to which {merchant} is paid. The account ending in {facts['last4']}"
             f" is not used. {stays}\n\nThe bank account: {dashboard}/payouts/bank\n",
         )
-    return NoticeText(
+    return StaffMail(
         f"The bank account of {merchant} was changed",
         _changed(by, facts, merchant, f"{dashboard}/payouts/bank"),
     )

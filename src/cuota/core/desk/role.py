@@ -34,6 +34,8 @@ class Action(StrEnum):
     CHANGE_WEBHOOKS = "webhooks.change"
     READ_KEYS = "keys.read"
     CHANGE_KEYS = "keys.change"
+    READ_SETTINGS = "settings.read"
+    CHANGE_SETTINGS = "settings.change"
     READ_TEAM = "team.read"
     CHANGE_TEAM = "team.change"
     READ_AUDIT = "audit.read"
@@ -61,21 +63,25 @@ MAY: dict[Role, frozenset[Action]] = {
             Action.CHANGE_WEBHOOKS,
             Action.READ_KEYS,
             Action.CHANGE_KEYS,
+            Action.READ_SETTINGS,
             Action.USE_SANDBOX,
         }
     ),
-    Role.FINANCE: _READS | {Action.EXPORT_ORDERS, Action.READ_AUDIT},
+    Role.FINANCE: _READS | {Action.EXPORT_ORDERS, Action.READ_SETTINGS, Action.READ_AUDIT},
     Role.SUPPORT: _SUPPORT,
     Role.READ_ONLY: _READS,
 }
 ROLE_WORDS = {
     Role.OWNER: ("Owner", "everything, and who else is an owner"),
-    Role.ADMIN: ("Admin", "everything except the owners, also the bank account"),
+    Role.ADMIN: ("Admin", "everything except the owners, also the bank account and the settings"),
     Role.DEVELOPER: (
         "Developer",
-        "orders, webhooks, the keys of the API and the web origins; in the sandbox, its clock",
+        "orders, webhooks, the keys of the API and the web origins; reads the settings; in the sandbox, its clock",
     ),
-    Role.FINANCE: ("Finance", "orders, payouts, disputes, exports and the audit log; moves no money"),
+    Role.FINANCE: (
+        "Finance",
+        "orders, payouts, disputes, exports, settings and the audit log; moves no money",
+    ),
     Role.SUPPORT: ("Support", "orders with capture, void and refund, and disputes"),
     Role.READ_ONLY: ("Read-only", "orders, payouts and disputes; changes nothing"),
 }

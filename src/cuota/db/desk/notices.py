@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from cuota.core.desk.notice import NoticeKind
+from cuota.core.desk.notice import StaffNoticeKind
 from cuota.db.cluster.across import fetch_across
 from cuota.db.session import Session
 
@@ -25,18 +25,18 @@ _FORGET = "DELETE FROM desk_notices WHERE merchant_id = $1 AND created_at < $2"
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class StaffNotice:
     """A mail that is to be sent. `tries` includes the coming try. `facts` are those of `core/desk/notice.py`."""
 
     notice_id: UUID
-    kind: NoticeKind
+    kind: StaffNoticeKind
     email: str
     facts: dict[str, str | None]
     created_at: datetime
     tries: int
 
 
-async def add(session: Session, merchant_id: UUID, notice: Notice) -> None:
+async def add(session: Session, merchant_id: UUID, notice: StaffNotice) -> None:
     """Queue a mail."""
     await session.fetchrow(
         _ADD, merchant_id, notice.notice_id, notice.kind, notice.email, json.dumps(notice.facts), notice.created_at
@@ -48,10 +48,10 @@ async def merchants_with_notices(session: Session, now: datetime) -> list[UUID]:
     return [row["merchant_id"] for row in await fetch_across(session, _MERCHANTS_WITH_NOTICES, now)]
 
 
-async def claim(session: Session, merchant_id: UUID, now: datetime, again_at: datetime) -> list[Notice]:
+async def claim(session: Session, merchant_id: UUID, now: datetime, again_at: datetime) -> list[StaffNotice]:
     """Claim mails that are due. What is not sent until `again_at` is claimed again."""
     return [
-        Notice(row["notice_id"], NoticeKind(row["kind"]), row["email"], json.loads(row["facts"]), row["created_at"], row["tries"])
+        StaffNotice(row["notice_id"], StaffNoticeKind(row["kind"]), row["email"], json.loads(row["facts"]), row["created_at"], row["tries"])
         for row in await session.fetch(_CLAIM, merchant_id, now, again_at)
     ]  # fmt: skip
 

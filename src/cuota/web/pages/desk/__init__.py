@@ -16,6 +16,7 @@ from cuota.web.pages.desk import (
     passkeys,
     payouts,
     sandbox,
+    settings,
     team,
     webhooks,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "passkeys",
     "payouts",
     "sandbox",
+    "settings",
     "team",
     "webhooks",
 ]

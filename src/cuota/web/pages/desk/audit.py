@@ -24,6 +24,7 @@ ACTIONS = (
     ("", "Every action"),
     ("order.", "Money of orders"),
     ("team.", "Team and access"),
+    ("settings.", "Settings"),
     ("passkey.", "Passkeys"),
     ("orders.", "Exports of orders"),
     ("payouts.", "Exports of payouts"),

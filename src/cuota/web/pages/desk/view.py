@@ -32,6 +32,7 @@ _NAV = (
     ("Disputes", f"{PATH}/disputes", Action.READ_DISPUTES),
     ("Webhooks", f"{PATH}/webhooks", Action.READ_WEBHOOKS),
     ("Developers", f"{PATH}/developers", Action.READ_KEYS),
+    ("Settings", f"{PATH}/settings", Action.READ_SETTINGS),
     ("Team", f"{PATH}/team", Action.READ_TEAM),
     ("Audit log", f"{PATH}/audit", Action.READ_AUDIT),
 )
@@ -59,6 +60,7 @@ SAID = {
     "moved": "The clock was moved. Everything that was due on the way has happened, each at its own time.",
     "bank": "The bank account was changed. All owners get a mail about this now.",
     "bank-withdrawn": "The change was withdrawn. Payouts go on to the account in use. All owners get a mail about this now.",
+    "settings": "The change is saved. It is in force within a few seconds.",
     "endpoint": "The endpoint was changed. Deliveries that wait go by the new settings.",
     "endpoint-removed": "The endpoint was removed, and gets nothing more. Its past attempts stay readable.",
     "origin-added": "The origin was added. Its pages may open the checkout now.",
