@@ -33,6 +33,7 @@ ALLOWED = {
     "batches._MERCHANTS_DUE": "the same, for batches whose cutoff has come",
     "sessions._MERCHANTS_WITH_MAIL": "the same, for sign-in links that are to be mailed",
     "sessions._OLD_SESSIONS": "the same, for sessions and links that have ended",
+    "api_requests._MERCHANTS": "finds the merchants whose dashboard has people; each is then named",
     "notices._MERCHANTS_WITH_NOTICES": "the same, for mails to merchants' own people",
     "notices._MERCHANTS_WITH_OLD": "the same, for mails that were sent long ago",
     "sessions._OLD_LINKS": "the same, for sessions and links that have ended",

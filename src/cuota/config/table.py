@@ -100,6 +100,7 @@ SETTINGS = (
     Setting("CUOTA_KEEP_ATTEMPTS_DAYS", "days after which the record of a webhook attempt is deleted", "90", whole(3, 3650)),
     Setting("CUOTA_DESK_CODE_ABOVE", "the merchant's dashboard asks for a code of the authenticator app before a capture, void or refund of more than this many dollars, unless the last code was given within five minutes", "500.00", dollars),
     Setting("CUOTA_DESK_SECOND_PERSON_ABOVE", "in the merchant's dashboard, a capture, void or refund of more than this many dollars is made only when a second person of the merchant's team approves it", "none: one person is enough", dollars),
+    Setting("CUOTA_REQUEST_LOG", "whether each call of the API is kept for 30 days, with masked bodies, for the people of the merchant's dashboard: on or off", "on", one_of("on", "off")),
     Setting("CUOTA_METRICS_LISTEN", "separate address and port for metrics and health, such as 127.0.0.1:9090; the public port then has no /metrics", "none: on the public port", listen),
     Setting("CUOTA_LOG_LEVEL", "debug, info, warning or error", "info", _LEVELS),
 )  # fmt: skip

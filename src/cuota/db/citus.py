@@ -60,6 +60,7 @@ _BY_MERCHANT = (
     "desk_approvals",
     "desk_passkeys",
     "desk_notices",
+    "api_requests",
     "merchant_logos",
     "order_terms",
     "order_terms_read",

@@ -40,6 +40,7 @@ from cuota.web.pages.processor import cards as processor_cards
 from cuota.web.pages.processor import confirm as processor_confirm
 from cuota.web.pages.render import ACCOUNT_ERRORS, BANK_ERRORS, CHECKOUT_ERRORS
 from cuota.web.probe import Probe
+from cuota.web.request_log import RequestLog
 from cuota.web.server import edge
 from cuota.web.server.metrics import metrics
 from cuota.web.server.route import Area, Port, Route
@@ -191,7 +192,8 @@ def make_app(context: Context, mover: ClockMover | None = None) -> edge.Edge:
     """
     metrics_apart = context.settings.metrics_listen is not None
     keys = Keys(context)
-    service = Service(context, keys, Callers(context, keys), Probe(context.pool), mover)
+    requests = RequestLog(context) if context.settings.request_log else None
+    service = Service(context, keys, Callers(context, keys), Probe(context.pool), mover, requests)
     return edge.Edge(
         Routes(row for row in ROUTES if not (metrics_apart and row.port is Port.METRICS)), service
     )

@@ -50,6 +50,8 @@ DESK_ROUTES = (
     Route("GET", "/desk/approvals", desk.approvals.listed, DESK),
     Route("GET", "/desk/approvals/{approval_id}", desk.approvals.approval, DESK),
     Route("POST", "/desk/approvals/{approval_id}", desk.approvals.decide, DESK),
+    Route("GET", "/desk/requests", desk.requests.listed, DESK),
+    Route("GET", "/desk/requests/{request_id}", desk.requests.one, DESK),
     Route("GET", "/desk/developers", desk.developers.developers, DESK),
     Route("POST", "/desk/developers", desk.developers.change, DESK),
     Route("POST", "/desk/origins", desk.origins.change, DESK),

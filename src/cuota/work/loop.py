@@ -35,7 +35,7 @@ from cuota.work.due_orders import settle_due_orders
 from cuota.work.messages import send_due_messages
 from cuota.work.payouts import settle_payouts
 from cuota.work.retention import keep_terms
-from cuota.work.tidy import tidy
+from cuota.work.tidy import forget_requests, tidy
 from cuota.work.virtual_cards import settle_cards
 from cuota.work.webhooks import Webhooks
 
@@ -94,6 +94,7 @@ def jobs_of(webhooks: Webhooks) -> tuple[Job, ...]:
         Job("reservations", settle_reservations, 5.0, real=True),
         Job("card_erasures", forget_cards, 60.0, real=True),
         Job("tidy", tidy, 300.0, real=True),
+        Job("request_log", forget_requests, 60.0, pause=0.2, real=True),
         # This job uses the service's clock. Nothing waits for it, so it does not run while the clock is moved. Each batch
         # uses a session for milliseconds and leaves it to the other jobs in between.
         Job("retention", keep_terms, 300.0, pause=0.5, real=True),

@@ -41,13 +41,9 @@ def notice_text(
     """
     who = facts.get("who") or "Your payment provider"
     by = f"{who} (from the IP address {facts['place']})" if facts.get("place") else who
-    if kind is StaffNoticeKind.NOTIFY_CHANGED:
-        return StaffMail(
-            f"Notices about {merchant} go to another address",
-            f"{by} changed the address for notices about {merchant} from {facts.get('before') or 'none'} to"
-            f" {facts.get('email') or 'none'}.\n\nIf you did not expect this, look at the audit log of the dashboard, and change"
-            f" the address back: {dashboard}/settings\n",
-        )
+    if kind is StaffNoticeKind.BANK_CHANGED:
+        subject = f"The bank account of {merchant} was changed"
+        return StaffMail(subject, _changed(by, facts, merchant, f"{dashboard}/payouts/bank"))
     if kind is StaffNoticeKind.BANK_WITHDRAWN:
         stays = f"Payouts go on to the account ending in {facts['before']}." if facts.get("before") else ""
         return StaffMail(
@@ -56,8 +52,10 @@ def notice_text(
             f" is not used. {stays}\n\nThe bank account: {dashboard}/payouts/bank\n",
         )
     return StaffMail(
-        f"The bank account of {merchant} was changed",
-        _changed(by, facts, merchant, f"{dashboard}/payouts/bank"),
+        f"Notices about {merchant} go to another address",
+        f"{by} changed the address for notices about {merchant} from {facts.get('before') or 'none'} to"
+        f" {facts.get('email') or 'none'}.\n\nIf you did not expect this, look at the audit log of the dashboard, and change"
+        f" the address back: {dashboard}/settings\n",
     )
 
 

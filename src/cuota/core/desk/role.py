@@ -32,6 +32,7 @@ class Action(StrEnum):
     READ_WEBHOOKS = "webhooks.read"
     REPLAY_WEBHOOKS = "webhooks.replay"
     CHANGE_WEBHOOKS = "webhooks.change"
+    READ_REQUESTS = "requests.read"
     READ_KEYS = "keys.read"
     CHANGE_KEYS = "keys.change"
     READ_SETTINGS = "settings.read"
@@ -61,6 +62,7 @@ MAY: dict[Role, frozenset[Action]] = {
             Action.READ_WEBHOOKS,
             Action.REPLAY_WEBHOOKS,
             Action.CHANGE_WEBHOOKS,
+            Action.READ_REQUESTS,
             Action.READ_KEYS,
             Action.CHANGE_KEYS,
             Action.READ_SETTINGS,
@@ -76,7 +78,7 @@ ROLE_WORDS = {
     Role.ADMIN: ("Admin", "everything except the owners, also the bank account and the settings"),
     Role.DEVELOPER: (
         "Developer",
-        "orders, webhooks, the keys of the API and the web origins; reads the settings; in the sandbox, its clock",
+        "orders, webhooks, the requests and the keys of the API and the web origins; reads the settings; in the sandbox, its clock",
     ),
     Role.FINANCE: (
         "Finance",

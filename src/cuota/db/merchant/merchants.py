@@ -15,7 +15,8 @@ OWN = "m.own_minimum, m.own_maximum, m.display_name, m.support_email, m.support_
 # The name that consumers see.
 SHOWN_NAME = "coalesce(m.display_name, m.name)"
 COLUMNS = f"""m.merchant_id, m.name, m.minimum, m.maximum, m.defer_funds_capture, m.profile, m.currency, m.origins, {OWN}"""
-_BY_CLIENT = f"""SELECT {COLUMNS}, c.revoked_at, c.scope, c.name AS credential FROM credentials c JOIN merchants m USING (merchant_id)
+_BY_CLIENT = f"""SELECT {COLUMNS}, c.revoked_at, c.scope, c.name AS credential,
+    EXISTS (SELECT FROM desk_people p WHERE p.merchant_id = m.merchant_id AND p.removed_at IS NULL) AS staffed FROM credentials c JOIN merchants m USING (merchant_id)
     WHERE c.client_id = $1"""
 _BY_ID = f"SELECT {COLUMNS} FROM merchants m WHERE merchant_id = $1"
 _LOCK = f"{_BY_ID} FOR NO KEY UPDATE"
@@ -72,12 +73,15 @@ def own_of(row: Row) -> OwnSettings:
     )
 
 
-async def read_by_client(session: Session, client_id: str) -> tuple[Merchant, Scope, str] | None:
-    """Return the merchant of a credential, and the credential's scope and name. None if it is unknown or revoked."""
+async def read_by_client(session: Session, client_id: str) -> tuple[Merchant, Scope, str, bool] | None:
+    """Return the merchant of a credential, the credential's scope and name, and whether the dashboard has people.
+
+    None if the credential is unknown or revoked.
+    """
     row = await session.fetchrow(_BY_CLIENT, client_id)
     if row is None or row["revoked_at"] is not None:
         return None
-    return merchant_of(row), Scope(row["scope"]), row["credential"]
+    return merchant_of(row), Scope(row["scope"]), row["credential"], row["staffed"]
 
 
 async def read(session: Session, merchant_id: UUID) -> Merchant | None:

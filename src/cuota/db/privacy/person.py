@@ -32,6 +32,7 @@ TREATED = {
     "messages": GOES,
     **dict.fromkeys(("dispute_evidence", "dispute_files", "return_notices"), TERM),
     "delivery_attempts": TERM,
+    "api_requests": TERM,
     "idempotency_keys": GOES,
     "consumer_reservations": GOES,
     **dict.fromkeys(
@@ -104,6 +105,7 @@ _LISTED = {
     "checkout_sessions": "created_at",
     "deliveries": "sequence",
     "delivery_attempts": "at",
+    "api_requests": "request_id",
 }
 _OF_PERSON = {
     "consumers": "SELECT to_json(t)::text AS row FROM consumers t WHERE consumer_id = $1",

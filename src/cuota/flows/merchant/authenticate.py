@@ -38,12 +38,16 @@ def unauthorized() -> Refused:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls the API: a merchant, and the credential whose token the call has. `name` is the credential's, or empty."""
+    """Who calls the API: a merchant, and the credential whose token the call has. `name` is the credential's, or empty.
+
+    `staffed`: the merchant's dashboard has people.
+    """
 
     merchant: Merchant
     scope: Scope
     client_id: str
     name: str
+    staffed: bool
 
     @property
     def words(self) -> str:
@@ -164,7 +168,7 @@ class Callers:
     async def _read(self, client_id: str) -> _Entry:
         started = time.monotonic()
         found = await merchants.read_by_client(self._context.pool, client_id)
-        caller = None if found is None else Caller(found[0], found[1], client_id, found[2])
+        caller = None if found is None else Caller(found[0], found[1], client_id, found[2], found[3])
         if len(self._merchants) >= MOST_REMEMBERED:
             self._merchants.clear()
         entry = self._merchants[client_id] = _Entry(caller, started)

@@ -22,6 +22,7 @@ from support.disputes import disputed
 from support.makers import Merchant
 from support.pages.passkeys import Keyed
 from support.pages.staff import Staff
+from support.request_log import written
 from support.settlement_rows import Row, paid
 
 # They are for a browser that is not signed in yet, or that signs out.
@@ -123,6 +124,7 @@ async def test_another_merchants_ids_are_answered_like_ids_that_nobody_has(
         "payout_id": await paid(auto_merchant, Row("capture", 100)),
         "dispute_id": str(dispute.dispute_id),
         "approval_id": str(await asked_for(auto_merchant, person, order)),
+        "request_id": str((await written(auto_merchant))[0].request_id),
         "endpoint_id": hook.json()["id"],
         "passkey_id": await passkey_of(other),
         "evidence_id": str(file["evidence_id"]),

@@ -31,6 +31,7 @@ _NAV = (
     ("Payouts", f"{PATH}/payouts", Action.READ_PAYOUTS),
     ("Disputes", f"{PATH}/disputes", Action.READ_DISPUTES),
     ("Webhooks", f"{PATH}/webhooks", Action.READ_WEBHOOKS),
+    ("Requests", f"{PATH}/requests", Action.READ_REQUESTS),
     ("Developers", f"{PATH}/developers", Action.READ_KEYS),
     ("Settings", f"{PATH}/settings", Action.READ_SETTINGS),
     ("Team", f"{PATH}/team", Action.READ_TEAM),
