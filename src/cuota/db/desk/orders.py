@@ -64,6 +64,8 @@ SELECT ARRAY(SELECT o.order_id FROM scanned o WHERE o.fits AND ($4::timestamptz 
         AND ($5::timestamptz IS NULL OR o.created_at < $5) ORDER BY o.order_id {way} LIMIT $6) AS fitting,
     (SELECT count(*) FROM scanned) AS scanned, (SELECT o.order_id FROM scanned o ORDER BY o.order_id {back} LIMIT 1) AS last
 """
+_ENDS = """SELECT (SELECT order_id FROM orders WHERE merchant_id = $1 ORDER BY order_id DESC LIMIT 1) AS newest,
+    (SELECT order_id FROM orders WHERE merchant_id = $1 ORDER BY order_id LIMIT 1) AS oldest"""
 _ROWS = f"""
 SELECT {MONEY}, d.reference, d.document #>> '{{consumer,givenNames}}' AS given, d.document #>> '{{consumer,surname}}' AS surname,
     p.payer, p.consumer_id, (SELECT c.card_last4 FROM charges c WHERE c.merchant_id = $1 AND c.order_id = o.order_id
@@ -138,6 +140,12 @@ async def page(session: Session, merchant_id: UUID, asked: Asked, limit: int) ->
         fitting = fitting[:limit]
         last = fitting[-1]
     return FoundOrders(await rows(session, merchant_id, fitting), last)
+
+
+async def ends(session: Session, merchant_id: UUID) -> list[UUID]:
+    """Return the id of the newest and of the oldest order; empty if there is none."""
+    row = await session.fetchrow(_ENDS, merchant_id)
+    return [] if row is None or row["newest"] is None else [row["newest"], row["oldest"]]
 
 
 async def rows(session: Session, merchant_id: UUID, order_ids: list[UUID]) -> tuple[ListedOrder, ...]:

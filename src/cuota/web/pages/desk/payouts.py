@@ -25,7 +25,7 @@ from cuota.web.pages.desk.visit import PATH, Desk, allowed, id_in_path, missing
 from cuota.web.pages.render import PageContext, page
 from cuota.web.service import service_of
 
-A_PAGE = 50
+A_PAGE, LONG = 50, 5000
 _PAYOUTS = f"{PATH}/payouts"
 _NUMBER = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 STATES = {
@@ -128,6 +128,9 @@ async def payout(request: Request, desk: Desk) -> Response:
         "next": f"{address}?after={shown[-1].line.number}" if len(lines) > A_PAGE else None,
         "first": address if after >= found.first_line else None,
         "export": f"{address}/export",
+        # A short file is there at once.
+        "download_script": found.line_count > LONG,
+        "line_count": found.line_count,
     }
     return page(request, "desk/payout.html", values)
 
