@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.desk.role import Action
+from cuota.core.desk.sort import Sort
 from cuota.core.instant import timestamp
 from cuota.core.money import text_of
 from cuota.db.desk import orders as listing
@@ -76,6 +77,9 @@ async def export(request: Request, desk: Desk) -> Response:
     await record(context, desk.merchant_id, desk.actor, note)
     # With `after`, a download goes on that was interrupted.
     asked = asked_of(request, desk, filters)
+    if asked.sorts_matches:
+        # The file has every match, and not only the newest ones.
+        asked = replace(asked, sort=Sort.NEWEST)
 
     async def pages() -> AsyncIterator[bytes]:
         yield rows_of([COLUMNS])
@@ -93,8 +97,8 @@ async def export(request: Request, desk: Desk) -> Response:
                 await asyncio.sleep(took * REST)
 
     # The script of the page shows how far the file is: ids are ordered by time.
-    ends = await listing.ends(context.pool, desk.merchant_id)
-    span = ends[::-1] if asked.oldest else ends
+    ends = [] if asked.sort.by_amount else await listing.ends(context.pool, desk.merchant_id)
+    span = ends[::-1] if asked.sort is Sort.OLDEST else ends
     return await stream(request, pages(), "orders", {"X-Export-Ids": ",".join(map(str, span))})
 
 

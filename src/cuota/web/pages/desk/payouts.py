@@ -10,9 +10,11 @@ from starlette.responses import Response
 from cuota.core import money
 from cuota.core.dates import day
 from cuota.core.desk.role import Action
+from cuota.core.desk.sort import SORT_WORDS, Sort, read_sort
 from cuota.core.payout.balance import Balance
 from cuota.core.payout.line import LineType
 from cuota.core.payout.payout import Payout, PayoutStatus
+from cuota.db.desk import sorted_lists
 from cuota.db.payout import balance as balances
 from cuota.db.payout import listing
 from cuota.db.payout.listing import LineTotal, ListedLine
@@ -20,7 +22,7 @@ from cuota.flows.desk.record import AuditNote, record
 from cuota.flows.payout.change_bank_account import read_standing
 from cuota.web import payout_csv
 from cuota.web.pages.checkout.session import Stop
-from cuota.web.pages.desk.view import common, day_of, when
+from cuota.web.pages.desk.view import common, day_of, sort_options, when
 from cuota.web.pages.desk.visit import PATH, Desk, allowed, id_in_path, missing
 from cuota.web.pages.render import PageContext, page
 from cuota.web.service import service_of
@@ -60,10 +62,12 @@ async def payouts(request: Request, desk: Desk) -> Response:
     context = service_of(request).context
     status = request.query_params.get("status", "")
     statuses = (PayoutStatus(status),) if status in set(PayoutStatus) else ()
-    below = min(_after(request) or listing.NEWEST, listing.NEWEST)
-    found = await listing.payouts(context.pool, desk.merchant_id, below, statuses, A_PAGE + 1)
+    sort = read_sort(request.query_params.get("sort", ""), SORT_WORDS)
+    after = _after(request)
+    behind = None if after is None else min(after, listing.NEWEST)
+    found = await sorted_lists.payouts(context.pool, desk.merchant_id, sort, behind, statuses, A_PAGE + 1)
     shown = found[:A_PAGE]
-    query = f"status={status}&" if statuses else ""
+    query = (f"status={status}&" if statuses else "") + (f"sort={sort}&" if sort is not Sort.NEWEST else "")
     standing = await read_standing(context, desk.merchant_id)
     coming = standing.pending.effective_at if standing.pending else None
     values: PageContext = {
@@ -74,6 +78,8 @@ async def payouts(request: Request, desk: Desk) -> Response:
         "rows": [payout_row(each) for each in shown],
         "states": [{"value": each.value, "label": words} for each, (words, _) in STATES.items()],
         "status": status if statuses else "",
+        "sorts": sort_options(SORT_WORDS),
+        "sort": sort.value,
         "next": f"{_PAYOUTS}?{query}after={shown[-1].number}" if len(found) > A_PAGE else None,
         "export": f"{_PAYOUTS}/export",
     }

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from cuota.core import money
 from cuota.core.dates import day, stamp
 from cuota.core.desk.role import ROLE_WORDS, Action, may
+from cuota.core.desk.sort import Sort
 from cuota.core.order.order import Order, PaymentState, Status
 from cuota.web.pages.checkout.session import csrf_of
 from cuota.web.pages.desk.visit import PATH, Desk
@@ -115,6 +116,11 @@ def failed(shown: PageContext, errors: dict[str, str], values: dict[str, str]) -
 def shown(order: Order, cents: int) -> str:
     """Format an amount in the order's currency."""
     return money.shown(cents, order.currency)
+
+
+def sort_options(words: dict[Sort, str]) -> list[PageContext]:
+    """Return the options of a list's order. The first is the order of an address that names none."""
+    return [{"value": each.value, "label": label} for each, label in words.items()]
 
 
 def when(at: datetime) -> str:

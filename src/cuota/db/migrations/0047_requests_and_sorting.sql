@@ -18,3 +18,7 @@ CREATE TABLE api_requests (
 );
 CREATE INDEX api_requests_order ON api_requests (merchant_id, order_id, request_id) WHERE order_id IS NOT NULL;
 GRANT SELECT, INSERT, DELETE ON api_requests TO cuota_app;
+
+-- The dashboard sorts orders by amount. An order's amount never changes, so a capture that changes no indexed column stays a
+-- heap-only update. A large table may get this index before the upgrade, without a lock (docs/upgrade.md).
+CREATE INDEX IF NOT EXISTS orders_amount ON orders (merchant_id, amount, order_id);
