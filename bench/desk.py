@@ -74,12 +74,22 @@ async def write_terms(where: dict[str, Any], key: Vault, merchant_id: UUID, orde
         await owner.close()
 
 
+# As many calls as orders, from 20 days ago on. One in fifty was refused.
+_CALLS = f"""INSERT INTO api_requests (merchant_id, request_id, client_id, address, method, route, order_id, status, code, ms, keyed,
+        request, response)
+    SELECT $1, (lpad(to_hex((extract(epoch FROM now() - interval '20 days') * 1000)::bigint + n), 12, '0')::text || '70008000000000000000')::uuid,
+        'client_bench', '203.0.113.7', 'POST', '/order/{{order_id}}/capture', {order_id_sql("n")},
+        CASE WHEN n % 50 = 0 THEN 422 ELSE 200 END, CASE WHEN n % 50 = 0 THEN 'capture_exceeds_authorized' END, 3.5, false,
+        '{{"amount":"0.01","merchantReference":"bench"}}', '{{"merchantReference":"bench","amount":0.01}}'
+    FROM generate_series($2::bigint, $3::bigint) n"""
+
+
 async def vary(where: dict[str, Any], merchant_id: UUID, orders: int) -> None:
     owner = await asyncpg.connect(**where)
     try:
         await owner.execute("SET session_replication_role = replica")
         for first in range(1, orders + 1, growth.BATCH):
-            for sql in _VARIED:
+            for sql in (*_VARIED, _CALLS):
                 await owner.execute(sql, merchant_id, first, min(first + growth.BATCH - 1, orders))
         await owner.execute("VACUUM ANALYZE")
         await owner.execute("CHECKPOINT")
@@ -117,7 +127,17 @@ def pages(orders: int) -> dict[str, Callable[[], str]]:
         "filter: refunded": lambda: "/desk/orders?view=refunded",
         "filter: declined, oldest first": lambda: "/desk/orders?view=declined&sort=oldest",
         "filter: disputed": lambda: "/desk/orders?view=disputed",
+        "largest amount first": lambda: "/desk/orders?sort=largest",
+        "largest amount first, far behind": lambda: f"/desk/orders?sort=largest&after={order_id(one())}",
+        "filter: declined, smallest first": lambda: "/desk/orders?view=declined&sort=smallest",
+        "search: first name, largest first": lambda: (
+            f"/desk/orders?sort=largest&q=given{_letters(one() % 200)}"
+        ),
         "one order": lambda: f"/desk/orders/{order_id(one())}",
+        "API requests": lambda: "/desk/requests",
+        "API requests: refused": lambda: "/desk/requests?status=4",
+        "API requests: failed (there are none)": lambda: "/desk/requests?status=5",
+        "API requests of one order": lambda: f"/desk/requests?q={order_id(one())}",
     }
 
 

@@ -21,7 +21,7 @@ _COLUMNS = """
 SELECT table_name, array_agg(column_name::text) AS columns, array_agg(data_type::text) AS types
 FROM information_schema.columns c WHERE table_schema = 'public'
     AND table_name NOT IN ('feed', 'outbox', 'deliveries', 'delivery_attempts', 'messages', 'remembered_browsers',
-        'settlement_lines')
+        'settlement_lines', 'api_requests')
 GROUP BY table_name HAVING array_agg(column_name::text) @> '{merchant_id,order_id}'
 """
 

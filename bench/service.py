@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,11 @@ import psutil
 
 @dataclass(frozen=True)
 class BenchService:
-    """The service's data folder, its port, and the environment variables that name both."""
+    """The service's data folder, its port, and the environment variables that name both. `more` are further settings."""
 
     data: Path
     port: int
+    more: tuple[tuple[str, str], ...] = field(default=(), kw_only=True)
 
     @property
     def url(self) -> str:
@@ -41,6 +42,7 @@ class BenchService:
             "CUOTA_DATA_DIR": str(self.data),
             "CUOTA_PUBLIC_URL": self.url,
             "CUOTA_LOG_LEVEL": "warning",
+            **dict(self.more),
         }
 
 

@@ -9,14 +9,16 @@ import pyotp
 import pytest
 from playwright.async_api import Page, expect
 
-from cuota.commands.desk import OPERATOR, sandbox_link
+from cuota.commands.desk import sandbox_link
 from cuota.core.desk.role import Role
 from cuota.flows.desk.change_team import invite
 from cuota.flows.desk.index_orders import index_orders
+from cuota.flows.desk.record import OPERATOR
 from cuota.flows.desk.sign_in import make_link
 from cuota.flows.merchant.manage_merchants import find_merchant
 from cuota.flows.webhook.deliver_webhooks import publish_events
-from cuota.web.app import DESK, ROUTES
+from cuota.web.app import ROUTES
+from cuota.web.desk_routes import DESK
 from support.browser.dashboards import HOW, WIDE, is_page, look
 from support.browser.tabs import PHONE, OpenTab
 from support.makers import PROFILE, Merchant, complete

@@ -83,6 +83,7 @@ IN_ORDER = {
     "settlements._MOVED",
     "figures._ORDERS",
     "figures._DAYS",
+    "orders._ENDS",
 }
 
 

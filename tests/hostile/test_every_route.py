@@ -20,6 +20,7 @@ from cuota.core.dispute.evidence import EvidenceFile
 from cuota.flows.dispute.open_dispute import open_dispute
 from cuota.web import app
 from cuota.web.app import ROUTES
+from cuota.web.desk_routes import DESK
 from cuota.web.operator_routes import OPERATOR
 from support.api.smi_bodies import smi_body
 from support.api.token_maker import ABSENT, forge
@@ -39,7 +40,7 @@ WITH_TOKEN = [(method, path) for method, path, area in WITH_ID if area.needs_tok
 ASK_TOKEN = [(method, path) for method, path, area in EVERY if area.needs_token]
 PAGES_WITH_ID = [(method, path) for method, path, area in WITH_ID if area in PAGES]
 SANDBOX_WITH_ID = [(method, path) for method, path, area in WITH_ID if area is app.SANDBOX]
-DESK_WITH_ID = [(method, path) for method, path, area in WITH_ID if area in {app.DESK, OPERATOR}]
+DESK_WITH_ID = [(method, path) for method, path, area in WITH_ID if area in {DESK, OPERATOR}]
 BANK_WITH_ID = [(method, path) for method, path, area in WITH_ID if area is app.BANK]
 
 

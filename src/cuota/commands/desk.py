@@ -19,7 +19,7 @@ from cuota.db.operator import operator_log, operators
 from cuota.db.operator.operator_log import OperatorEntry
 from cuota.flows.context import Context
 from cuota.flows.desk.change_team import BadTeam, invite
-from cuota.flows.desk.record import Actor
+from cuota.flows.desk.record import OPERATOR
 from cuota.flows.desk.sign_in import make_link
 from cuota.flows.merchant.manage_merchants import BadMerchant, find_merchant
 from cuota.flows.operator.change_operators import invite_operator
@@ -27,7 +27,6 @@ from cuota.flows.operator.emergency_link import make_emergency_link
 from cuota.flows.operator.log_action import COMMAND_LINE, OperatorNote
 from cuota.flows.operator.operator_sign_in import make_operator_link
 
-OPERATOR = Actor(None)
 MOST_LOGGED = 10_000
 SANDBOX_LINK_LIFE = timedelta(days=1)
 _SANDBOX_ONLY = (

@@ -13,7 +13,7 @@ from cuota.db.merchant import credentials, merchants
 from cuota.db.risk import approvals
 from cuota.flows.context import Context
 from cuota.flows.merchant import manage_merchants as manage
-from cuota.web.addresses import BadAddress, origin_of, read_address
+from cuota.web.addresses import BadAddress, read_origin
 
 # One year, in hours. An old secret that stays valid for longer would defeat the rotation.
 MOST_HOURS = 8760
@@ -25,10 +25,21 @@ def _facts(merchant: Merchant) -> dict[str, object]:
         "name": merchant.name,
         "minimumAmount": money.text_of(merchant.minimum),
         "maximumAmount": money.text_of(merchant.maximum),
+        **_own_amounts(merchant),
         "deferFundsCapture": merchant.defer_funds_capture,
         "profile": merchant.profile.value,
         "currency": merchant.currency,
         "origins": list(merchant.origins),
+    }
+
+
+def _own_amounts(merchant: Merchant) -> dict[str, object]:
+    """Return the amounts in force, if the merchant's own people narrowed the operator's limits."""
+    if merchant.own.minimum is None and merchant.own.maximum is None:
+        return {}
+    return {
+        "ownMinimumAmount": money.text_of(merchant.lowest),
+        "ownMaximumAmount": money.text_of(merchant.highest),
     }
 
 
@@ -38,13 +49,9 @@ def _origins(options: argparse.Namespace) -> tuple[str, ...] | None:
     origins = []
     for text in options.origin:
         try:
-            origin = origin_of(read_address(text, https_only=False))
+            origins.append(read_origin(text))
         except BadAddress as bad:
             raise manage.BadMerchant(f"--origin {text} {bad}") from None
-        if text.rstrip("/").lower() != origin:
-            raise manage.BadMerchant(f"--origin {text} has a path. Give only the origin: {origin}.")
-        # Browsers leave out the default port of the scheme.
-        origins.append(origin.removesuffix(":443" if origin.startswith("https:") else ":80"))
     return tuple(dict.fromkeys(origins))
 
 

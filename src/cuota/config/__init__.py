@@ -69,6 +69,7 @@ class Settings:
     keep_attempts_days: int
     desk_fresh_above: int
     desk_second_above: int | None
+    request_log: bool
     metrics_listen: tuple[str, int] | None
     log_level: str
     more_audiences: tuple[str, ...] = ()
@@ -174,6 +175,7 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
         creditor=str(given.get("CUOTA_CREDITOR", f"{brand_name}, {public_url}")),
         hardship=derived.hardship(given),
         text_limits=derived.text_limits(given, environment),
+        request_log=given.get("CUOTA_REQUEST_LOG") != "off",
         own_rails={name: text for name, text in environ.items() if name.startswith(OWN_RAIL)},
         **derived.plain(given),
     )

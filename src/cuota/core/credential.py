@@ -32,6 +32,11 @@ SCOPE_WORDS = {
 _MOVES = {Scope.CAPTURE: "/order/{order_id}/capture", Scope.REFUND: "/order/{order_id}/refund"}
 
 
+def credential_name(name: str) -> str:
+    """Return the name of a credential for people. The first credential of a merchant has no name of its own."""
+    return name or "first credential"
+
+
 def require_scope(scope: Scope, method: str, path: str) -> None:
     """Raise Refused unless a credential of this scope may send this request. `path` is the route's, such as `/order/{order_id}`."""
     if scope is Scope.FULL or method in {"GET", "HEAD"} or _MOVES.get(scope) == path:

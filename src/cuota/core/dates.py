@@ -25,6 +25,11 @@ def time_of_day(at: datetime) -> str:
     return f"{at.hour % 12 or 12}:{at:%M %p %Z}"
 
 
+def exact(at: datetime) -> str:
+    """Format an instant for a log, as `Dec 5, 2026, 6:00:07 AM`, in its own time zone."""
+    return f"{at:%b} {at.day}, {at.year}, {at.hour % 12 or 12}:{at:%M:%S %p}"
+
+
 def moment(at: datetime) -> str:
     """Format an instant as `Sat, Dec 5 at 6:00 AM PST`, in its own time zone."""
     return f"{day(at.date())} at {time_of_day(at)}"

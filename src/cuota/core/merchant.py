@@ -18,8 +18,28 @@ class BodyProfile(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class OwnSettings:
+    """What the merchant's own people set in the dashboard. None where they set nothing.
+
+    `minimum` and `maximum` (cents) narrow the operator's limits. Consumers see `display_name` in place of the merchant's name,
+    `support_email` and `support_url` for questions, and the logo with the digest `logo`. Notices go to `notify_email`, too.
+    """
+
+    minimum: int | None = None
+    maximum: int | None = None
+    display_name: str | None = None
+    support_email: str | None = None
+    support_url: str | None = None
+    notify_email: str | None = None
+    logo: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Merchant:
-    """A merchant. Amounts are cents. `origins` are the web origins whose pages may open the checkout by script."""
+    """A merchant. `minimum` and `maximum` are the operator's limits of an order, in cents.
+
+    `origins` are the web origins whose pages may open the checkout by script.
+    """
 
     merchant_id: UUID
     name: str
@@ -29,13 +49,32 @@ class Merchant:
     profile: BodyProfile
     currency: str
     origins: tuple[str, ...]
+    own: OwnSettings = OwnSettings()
+
+    @property
+    def lowest(self) -> int:
+        """The smallest order amount in force, in cents. A limit of the merchant's own counts while the operator's allow it."""
+        return self._within(self.own.minimum, self.minimum)
+
+    @property
+    def highest(self) -> int:
+        """The largest order amount in force, in cents."""
+        return self._within(self.own.maximum, self.maximum)
+
+    def _within(self, own: int | None, otherwise: int) -> int:
+        return own if own is not None and self.minimum <= own <= self.maximum else otherwise
+
+    @property
+    def shown_name(self) -> str:
+        """The name that consumers see."""
+        return self.own.display_name or self.name
 
 
 def require_in_range(merchant: Merchant, amount: int) -> None:
-    """Raise Refused if the amount (cents) is below the merchant's minimum or above the maximum."""
-    if merchant.minimum <= amount <= merchant.maximum:
+    """Raise Refused if the amount (cents) is below the merchant's smallest or above the largest order amount."""
+    if merchant.lowest <= amount <= merchant.highest:
         return
-    low, high = money.text_of(merchant.minimum), money.text_of(merchant.maximum)
+    low, high = money.text_of(merchant.lowest), money.text_of(merchant.highest)
     message = f"amount must be from {low} to {high} for this merchant."
     error = FieldError("amount", "out_of_range", f"must be from {low} to {high}")
     raise Refused(Code.AMOUNT_OUT_OF_RANGE, message, errors=(error,))

@@ -126,7 +126,7 @@ SEALED = (
         lasting=False,
     ),
 )
-# Columns of bytes that are not encrypted: hashes, public keys and challenges, and the start of a receiver's response.
+# Columns of bytes that are not encrypted: hashes, public keys and challenges, the start of a receiver's response, and logos.
 HASHED = {
     "public.credentials.secret_hash", "public.credentials.old_secret_hash", "public.token_failures.client_hash",
     "public.checkout_sessions.session_hash", "public.checkout_sessions.code_hash", "public.checkout_sessions.device_hash",
@@ -138,7 +138,7 @@ HASHED = {
     "public.reviews.inputs_hash",
     "public.delivery_attempts.answer", "public.desk_sessions.session_hash", "public.operator_sessions.session_hash",
     "public.desk_passkeys.credential_id", "public.desk_passkeys.public_key", "public.desk_challenges.browser_hash",
-    "public.desk_challenges.challenge", "public.operator_passkeys.credential_id", "public.operator_passkeys.public_key",
+    "public.desk_challenges.challenge", "public.merchant_logos.content", "public.operator_passkeys.credential_id", "public.operator_passkeys.public_key",
     "public.operator_provider_visits.browser_hash", "public.operator_provider_visits.state_hash",
     "public.operator_provider_visits.session_hash", "public.operator_challenges.browser_hash", "public.operator_challenges.challenge", "issuing_simulator.cards.number_hash", "issuing_simulator.cards.details_hash",
 }  # fmt: skip

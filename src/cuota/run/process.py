@@ -24,7 +24,7 @@ from cuota import config
 from cuota.core.order.event import Event
 from cuota.flows.context import Context, utc_now
 from cuota.flows.sandbox.clock import SandboxClock, following
-from cuota.flows.sandbox.standstill import Standstill
+from cuota.flows.sandbox.standstill import InFlightGate, Standstill
 from cuota.run import runtime
 from cuota.run.last_connections import accept_waiting
 from cuota.run.mover import DeskMover
@@ -48,6 +48,8 @@ from cuota.web.traffic import counted
 from cuota.work.loop import Signals, work
 
 PARENT_CHECK_SECONDS = 1.0
+# For the last calls of the request log, at the end.
+LOG_SECONDS = 3.0
 log = logging.getLogger("cuota.run.process")
 
 
@@ -123,6 +125,25 @@ async def _watched(edge: Edge, listener: socket.socket | None) -> AsyncIterator[
         await task
 
 
+@contextlib.asynccontextmanager
+async def _requests_logged(edge: Edge, standstill: Standstill | None) -> AsyncIterator[None]:
+    """Write the request log until the last request is answered."""
+    requests = edge.service.requests
+    if requests is None:
+        yield
+        return
+    gate = standstill.jobs if standstill else InFlightGate(is_open=True)
+    stop = asyncio.Event()
+    task = asyncio.create_task(requests.run(stop, gate.inside))
+    try:
+        yield
+    finally:
+        stop.set()
+        # While a sandbox is copied, the gate is closed, and the last calls are not written.
+        await asyncio.wait({task}, timeout=LOG_SECONDS)
+        task.cancel()
+
+
 async def _serve(
     settings: config.Settings, listener: socket.socket, watched: socket.socket | None, *, background: bool
 ) -> None:
@@ -152,7 +173,7 @@ async def _serve(
             if worker is not None:
                 worker.add_done_callback(lambda ended: _watch_work(ended, server))
             _collect_less()
-            async with _watched(edge, watched):
+            async with _watched(edge, watched), _requests_logged(edge, standstill):
                 await server.serve(sockets=[listener])
             signals.stop.set()
             if mover is not None:

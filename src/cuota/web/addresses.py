@@ -1,4 +1,4 @@
-r"""Checks the redirect and callback addresses that merchants send.
+r"""Checks the redirect and callback addresses that merchants send, and the web origins that they register.
 
 An address is matched as raw text against an ASCII grammar, and rebuilt from its parts. The standard library's parser is
 too lenient: in `https://evil.example\@good.example/` Python and browsers see different hosts, and Python removes line
@@ -60,6 +60,15 @@ def origin_of(address: str) -> str:
     found = _GRAMMAR.fullmatch(address)
     assert found is not None
     return f"{found['scheme']}://{found['host']}" + (f":{found['port']}" if found["port"] else "")
+
+
+def read_origin(text: str) -> str:
+    """Check a web origin, such as https://shop.example, and return it as browsers write it. Raises BadAddress."""
+    origin = origin_of(read_address(text, https_only=False))
+    if text.rstrip("/").lower() != origin:
+        raise BadAddress(f"has a path. Give only the origin: {origin}.")
+    # Browsers leave out the default port of the scheme.
+    return origin.removesuffix(":443" if origin.startswith("https:") else ":80")
 
 
 def with_query(address: str, **parameters: str) -> str:

@@ -30,17 +30,17 @@ from cuota.web.api.order import order_collection, order_item
 from cuota.web.api.order_list import orders
 from cuota.web.api.refund import refund
 from cuota.web.api.void import void
+from cuota.web.desk_routes import DESK_ROUTES
 from cuota.web.docs import pages as docs
 from cuota.web.docs.contract import openapi_json
 from cuota.web.operator_routes import OPERATOR_ROUTES
-from cuota.web.pages import account, assets, desk, inbox, sdk_script
+from cuota.web.pages import account, assets, inbox, logos, sdk_script
 from cuota.web.pages.checkout import entry, steps, window
-from cuota.web.pages.desk.visit import DESK_ERRORS
 from cuota.web.pages.processor import cards as processor_cards
 from cuota.web.pages.processor import confirm as processor_confirm
 from cuota.web.pages.render import ACCOUNT_ERRORS, BANK_ERRORS, CHECKOUT_ERRORS
-from cuota.web.passkey_routes import passkey_routes
 from cuota.web.probe import Probe
+from cuota.web.request_log import RequestLog
 from cuota.web.server import edge
 from cuota.web.server.metrics import metrics
 from cuota.web.server.route import HEALTH, Area, Port, Route
@@ -65,9 +65,6 @@ PROCESSOR = Area(party="sandbox-processor", group="Sandbox")
 BANK = Area(errors=BANK_ERRORS, party="sandbox-processor", group="Sandbox")
 # The path of a consumer's plan; the pages of its disputes are below it.
 PLAN = "/account/plans/{merchant_id}/{order_id}"
-# The merchant's dashboard. A person's role decides (core/desk/role.py).
-DESK = Area(errors=DESK_ERRORS, party="desk", group="Merchants' dashboard")
-DESK_ORDER = "/desk/orders/{order_id}"
 ACCOUNT = Area(errors=ACCOUNT_ERRORS, party="account", group="Consumers' account")
 CHECKOUT = Area(errors=CHECKOUT_ERRORS, party="checkout", consumers=True, group="Checkout")
 
@@ -116,6 +113,7 @@ ROUTES = (
     Route("GET", "/docs/reference/{path:path}", docs.reference_file, DOCS),
     Route("GET", "/docs/{name}", docs.guide_page, DOCS),
     Route("GET", "/static/{name}", assets.static, STATIC),
+    Route("GET", "/logos/{merchant_id}/{digest}", logos.logo, STATIC),
     Route("POST", "/sdk/v1/checkouts", sdk_checkout.start, SDK, creates=("POST",)),
     Route("OPTIONS", "/sdk/v1/checkouts", sdk_checkout.preflight, SDK, always=True),
     Route("POST", "/sdk/v1/checkouts/leave", sdk_checkout.leave, SDK),
@@ -170,52 +168,7 @@ ROUTES = (
     Route(
         "GET", "/account/plans/{merchant_id}/{order_id}/receipts/{charge_id}", account.plans.receipt, ACCOUNT
     ),
-    Route("GET", "/desk", desk.home.home, DESK),
-    Route("GET", "/desk/sign-in", desk.enter.ENTRANCE.show_sign_in, DESK),
-    Route("POST", "/desk/sign-in", desk.enter.ENTRANCE.ask_link, DESK),
-    Route("GET", "/desk/enter/{merchant_id}/{link_id}/{code}", desk.enter.ENTRANCE.show_link, DESK),
-    Route("POST", "/desk/enter/{merchant_id}/{link_id}/{code}", desk.enter.ENTRANCE.use_link, DESK),
-    Route("GET", "/desk/code", desk.enter.ENTRANCE.show_code, DESK),
-    Route("POST", "/desk/code", desk.enter.ENTRANCE.check_code, DESK),
-    Route("POST", "/desk/leave", desk.enter.ENTRANCE.leave, DESK),
-    *passkey_routes("/desk", desk.enter.BY_PASSKEY, desk.passkeys, DESK),
-    Route("GET", "/desk/orders", desk.orders.orders, DESK),
-    Route("GET", "/desk/orders/export", desk.export.show, DESK),
-    Route("POST", "/desk/orders/export", desk.export.export, DESK),
-    Route("GET", DESK_ORDER, desk.orders.order, DESK),
-    Route("GET", f"{DESK_ORDER}/capture", desk.move.show_capture, DESK),
-    Route("POST", f"{DESK_ORDER}/capture", desk.move.do_capture, DESK),
-    Route("GET", f"{DESK_ORDER}/void", desk.move.show_void, DESK),
-    Route("POST", f"{DESK_ORDER}/void", desk.move.do_void, DESK),
-    Route("GET", f"{DESK_ORDER}/refund", desk.move.show_refund, DESK),
-    Route("POST", f"{DESK_ORDER}/refund", desk.move.do_refund, DESK),
-    Route("GET", "/desk/payouts", desk.payouts.payouts, DESK),
-    Route("GET", "/desk/payouts/export", desk.payouts.export_payouts, DESK),
-    Route("GET", "/desk/payouts/{payout_id}", desk.payouts.payout, DESK),
-    Route("GET", "/desk/payouts/{payout_id}/export", desk.payouts.export_lines, DESK),
-    Route("GET", "/desk/disputes", desk.disputes.disputes, DESK),
-    Route("GET", "/desk/disputes/{dispute_id}", desk.disputes.dispute, DESK),
-    Route("POST", "/desk/disputes/{dispute_id}/accept", desk.disputes.accept, DESK),
-    Route("POST", "/desk/disputes/{dispute_id}/evidence", desk.disputes.evidence, DESK),
-    Route("POST", "/desk/disputes/{dispute_id}/appeal", desk.disputes.appeal, DESK),
-    Route("GET", "/desk/disputes/{dispute_id}/files/{evidence_id}/{number}", desk.disputes.file, DESK),
-    Route("GET", "/desk/webhooks", desk.webhooks.show, DESK),
-    Route("GET", "/desk/webhooks/{event_id}", desk.webhooks.event, DESK),
-    Route("POST", "/desk/webhooks/{event_id}", desk.webhooks.send_again, DESK),
-    Route("GET", "/desk/approvals", desk.approvals.listed, DESK),
-    Route("GET", "/desk/approvals/{approval_id}", desk.approvals.approval, DESK),
-    Route("POST", "/desk/approvals/{approval_id}", desk.approvals.decide, DESK),
-    Route("GET", "/desk/developers", desk.developers.developers, DESK),
-    Route("POST", "/desk/developers", desk.developers.change, DESK),
-    Route("GET", "/desk/me", desk.team.me, DESK),
-    Route("GET", "/desk/team", desk.team.team, DESK),
-    Route("POST", "/desk/team", desk.team.invite, DESK),
-    Route("GET", "/desk/team/{person_id}", desk.team.person, DESK),
-    Route("POST", "/desk/team/{person_id}", desk.team.change, DESK),
-    Route("POST", "/desk/team/{person_id}/sessions", desk.team.end_session, DESK),
-    Route("GET", "/desk/sandbox", desk.sandbox.show, DESK),
-    Route("POST", "/desk/sandbox", desk.sandbox.advance, DESK),
-    Route("GET", "/desk/audit", desk.audit.audit, DESK),
+    *DESK_ROUTES,
     *OPERATOR_ROUTES,
     Route("GET", "/checkout/{merchant_id}", entry.enter, CHECKOUT),
     Route("GET", "/checkout/{merchant_id}/{order_id}", steps.show, CHECKOUT),
@@ -240,7 +193,8 @@ def make_app(context: Context, mover: ClockMover | None = None) -> edge.Edge:
     """
     metrics_apart = context.settings.metrics_listen is not None
     keys = Keys(context)
-    service = Service(context, keys, Callers(context, keys), Probe(context.pool), mover)
+    requests = RequestLog(context) if context.settings.request_log else None
+    service = Service(context, keys, Callers(context, keys), Probe(context.pool), mover, requests)
     return edge.Edge(
         Routes(row for row in ROUTES if not (metrics_apart and row.port is Port.METRICS)), service
     )

@@ -44,7 +44,10 @@ async def read_bytes(request: Request, most: int = MOST_BYTES) -> bytes:
         if size > most:
             raise _too_large(most)
         chunks.append(chunk)
-    return b"".join(chunks)
+    body = b"".join(chunks)
+    if (record := request.scope.get("record")) is not None:
+        record.asked(body)
+    return body
 
 
 async def read_chunks(request: Request, most: int) -> AsyncIterator[bytes]:

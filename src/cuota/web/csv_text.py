@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -29,9 +29,12 @@ def rows_of(rows: Iterable[Iterable[object]]) -> bytes:
     return written.getvalue().encode()
 
 
-async def stream(request: Request, pages: AsyncIterator[bytes], name: str) -> Response:
-    """Answer with a file `NAME.csv` that is written while it is read."""
+async def stream(
+    request: Request, pages: AsyncIterator[bytes], name: str, more: Mapping[str, str] | None = None
+) -> Response:
+    """Answer with a file `NAME.csv` that is written while it is read. `more` are further headers."""
     headers = {
+        **(more or {}),
         "Content-Disposition": f'attachment; filename="{name}.csv"',
         "Vary": "Accept",
         "Cache-Control": "no-store",

@@ -18,6 +18,7 @@ from cuota.db.workers import Worker
 from cuota.flows.context import Context
 from cuota.flows.desk.index_orders import index_orders
 from cuota.flows.desk.send_links import send_links
+from cuota.flows.desk.send_notices import send_notices
 from cuota.flows.dispute.close_disputes import settle_due_disputes
 from cuota.flows.dispute.send_answers import send_answers
 from cuota.flows.operator.send_operator_links import send_operator_links
@@ -37,7 +38,7 @@ from cuota.work.messages import send_due_messages
 from cuota.work.minutes import report_minutes
 from cuota.work.payouts import settle_payouts
 from cuota.work.retention import keep_terms
-from cuota.work.tidy import tidy
+from cuota.work.tidy import forget_requests, tidy
 from cuota.work.virtual_cards import settle_cards
 from cuota.work.webhooks import Webhooks
 
@@ -87,6 +88,7 @@ def jobs_of(webhooks: Webhooks) -> tuple[Job, ...]:
         Job("payouts", settle_payouts, 1.0),
         Job("messages", send_due_messages, 1.0),
         Job("sign_in_links", send_links, 1.0, real=True),
+        Job("desk_notices", send_notices, 1.0, real=True),
         Job("operator_links", send_operator_links, 1.0, real=True),
         Job("order_terms", index_orders, 1.0, pause=0.05, real=True),
         Job("virtual_cards", settle_cards, 1.0),
@@ -96,6 +98,7 @@ def jobs_of(webhooks: Webhooks) -> tuple[Job, ...]:
         Job("reservations", settle_reservations, 5.0, real=True),
         Job("card_erasures", forget_cards, 60.0, real=True),
         Job("tidy", tidy, 300.0, real=True),
+        Job("request_log", forget_requests, 60.0, pause=0.2, real=True),
         # This job uses the service's clock. Nothing waits for it, so it does not run while the clock is moved. Each batch
         # uses a session for milliseconds and leaves it to the other jobs in between.
         Job("retention", keep_terms, 300.0, pause=0.5, real=True),

@@ -10,7 +10,7 @@ from datetime import timedelta
 from cuota.core.plan.declines import ATTEMPTS_WITHIN, FINAL_KEPT
 from cuota.core.risk.policy import MOST_HOURS
 from cuota.db.checkout import checkouts, codes, remembered
-from cuota.db.desk import passkeys, sessions
+from cuota.db.desk import api_requests, notices, passkeys, sessions
 from cuota.db.hosts import NodeLost
 from cuota.db.merchant import credentials
 from cuota.db.operator import identities, minutes, operator_passkeys, operator_sessions
@@ -25,6 +25,9 @@ SIGNALS_KEPT = timedelta(hours=2 * MOST_HOURS)
 LINKS_KEPT = timedelta(days=1)
 # What each process answered, for the operator's page of the system.
 MINUTES_KEPT = timedelta(days=1)
+# Longer than a notice is tried.
+NOTICES_KEPT = timedelta(days=30)
+REQUESTS_KEPT = timedelta(days=30)
 log = logging.getLogger("cuota.work")
 
 
@@ -44,6 +47,7 @@ async def tidy(context: Context) -> int:
     await accounts.forget(pool, now)
     await remembered.forget(pool, now)
     await sessions.forget(pool, now - LINKS_KEPT)
+    await notices.forget(pool, now - NOTICES_KEPT)
     await operator_sessions.forget(pool, now - LINKS_KEPT)
     await passkeys.forget(pool, now - LINKS_KEPT)
     await operator_passkeys.forget(pool, now - LINKS_KEPT)
@@ -55,6 +59,13 @@ async def tidy(context: Context) -> int:
     await asks.forget(pool, context.now() - SIGNALS_KEPT)
     await declines.forget(pool, context.now() - ATTEMPTS_WITHIN, context.now() - FINAL_KEPT)
     return forgotten if forgotten == idempotency.FORGOTTEN_AT_ONCE else 0
+
+
+async def forget_requests(context: Context) -> int:
+    """Delete calls of the request log that are too old, some of each merchant. Return how many."""
+    with _while_a_node_is_down():
+        return await api_requests.forget(context.pool, utc_now() - REQUESTS_KEPT)
+    return 0
 
 
 @contextlib.contextmanager

@@ -44,7 +44,9 @@ def test_every_notice_names_the_shop_the_order_and_the_way_to_the_plan(kind: Not
 
 
 @pytest.mark.parametrize("kind", [NoticeKind.REVIEW_APPROVED, NoticeKind.REVIEW_DECLINED])
-def test_the_answer_of_a_reviewer_names_the_shop_and_the_order_and_that_nothing_was_charged(kind: NoticeKind) -> None:
+def test_the_answer_of_a_reviewer_names_the_shop_and_the_order_and_that_nothing_was_charged(
+    kind: NoticeKind,
+) -> None:
     said = words(notice(kind), replace(ABOUT, checkout="https://pay.example/checkout/1", until="3:30 PM"))
     for part in ("Alder & Oak", "order A-7", "$25.00", "Nothing was charged"):
         assert part in said.text

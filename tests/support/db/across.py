@@ -49,6 +49,8 @@ ACROSS = {
     "lines._MERCHANTS_BEHIND": "reads: the same, for movements without a settlement line",
     "sessions._MERCHANTS_WITH_MAIL": "reads: the same, for sign-in links that are to be mailed",
     "sessions._OLD_SESSIONS": "reads: the same, for sessions and links that have ended",
+    "notices._MERCHANTS_WITH_NOTICES": "reads: the same, for mails to merchants' own people",
+    "notices._MERCHANTS_WITH_OLD": "reads: the same, for mails that were sent long ago",
     "sessions._OLD_LINKS": "reads: the same, for sessions and links that have ended",
     "terms._BEHIND": "reads: the same, for orders whose search terms are not written yet",
     "batches._MERCHANTS_DUE": "reads: the same, for batches whose cutoff has come",

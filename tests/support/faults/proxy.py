@@ -50,6 +50,11 @@ class Proxy:
         # Give the event loop a few turns to close the connections.
         await asyncio.sleep(0.05)
 
+    def cut(self) -> None:
+        """Close every connection now."""
+        for task in self._tasks:
+            task.cancel()
+
     def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._connections += 1
         task = asyncio.create_task(self._serve(reader, writer, Random(f"{self.seed} {self._connections}")))

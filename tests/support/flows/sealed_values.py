@@ -7,7 +7,6 @@ from uuid import UUID
 
 import pyotp
 
-from cuota.commands.desk import OPERATOR
 from cuota.core.desk.role import Role
 from cuota.core.dispute.dispute import DisputeParty
 from cuota.core.dispute.evidence import EvidenceFile
@@ -22,6 +21,7 @@ from cuota.db.plan.messages import SentText
 from cuota.flows.context import Context, new_id
 from cuota.flows.desk.change_team import invite
 from cuota.flows.desk.factor import new_factor
+from cuota.flows.desk.record import OPERATOR
 from cuota.flows.desk.sign_in import Place, enter, finish, load_visit, make_link
 from cuota.flows.dispute.evidence import store_evidence
 from cuota.flows.merchant.keys import rotate_keys

@@ -7,12 +7,13 @@ from urllib.parse import urlsplit
 import httpx
 import pyotp
 
-from cuota.commands.desk import OPERATOR, sandbox_link
+from cuota.commands.desk import sandbox_link
 from cuota.core.desk.person import Person
 from cuota.core.desk.role import Role
 from cuota.db.desk.sessions import DeskSession
 from cuota.flows.desk.change_team import invite
 from cuota.flows.desk.index_orders import index_orders
+from cuota.flows.desk.record import OPERATOR
 from cuota.flows.desk.sign_in import load_visit, make_link
 from cuota.flows.merchant.manage_merchants import find_merchant
 from cuota.flows.webhook.deliver_webhooks import publish_events
@@ -82,6 +83,20 @@ class Staff(Visitor):
         """Send the form whose address ends with this, with these changes."""
         action, held = self.page.form(end)
         return await self._follow(await self.http.post(action, data={**held, **fields}))
+
+    def form_named(self, name: str) -> tuple[str, dict[str, str]]:
+        """Return the address and the fields of the form that names itself so, on a page with several forms to one address."""
+        return next(each for each in self.page.seen.forms if each[1].get("form") == name)
+
+    async def press_in(self, name: str, **fields: str) -> Page:
+        """Send the form that names itself so, with these changes."""
+        action, held = self.form_named(name)
+        return await self._follow(await self.http.post(action, data={**held, **fields}))
+
+    async def upload(self, action: str, fields: dict[str, str], name: str, content: bytes) -> Page:
+        """Send a form with one file."""
+        files = {"files": (name, content)}
+        return await self._follow(await self.http.post(action, data=fields, files=files))
 
     async def indexed(self) -> None:
         """Do what the jobs do, so that orders are found by their terms."""

@@ -44,7 +44,7 @@ async def test_a_token_for_any_of_them_is_accepted(merchant: Merchant, named: st
     context = context_of(merchant, FIRST, SECOND)
     token = await token_for(context, merchant, named)
     callers = Callers(context, Keys(context))
-    assert (await callers.caller(token))[0].merchant_id == merchant.merchant_id
+    assert (await callers.caller(token)).merchant.merchant_id == merchant.merchant_id
 
 
 async def test_a_token_names_the_audience_that_was_asked_for_or_the_first(merchant: Merchant) -> None:

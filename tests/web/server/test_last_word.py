@@ -54,7 +54,7 @@ async def test_what_no_request_came_of_is_answered_with_an_id_too(
 ) -> None:
     said = await until_closed(service, asked)
     assert said.startswith(b"HTTP/1.1 " + status)
-    assert request_id(said).version == 4
+    assert request_id(said).version == 7
 
 
 @pytest.mark.parametrize("hosts", [b"", b"Host: x\r\nHost: y\r\n"])

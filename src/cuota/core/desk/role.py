@@ -25,12 +25,18 @@ class Action(StrEnum):
     VOID = "orders.void"
     REFUND = "orders.refund"
     READ_PAYOUTS = "payouts.read"
+    # The bank account to which the merchant is paid. Changing it is the classic theft.
+    CHANGE_BANK = "bank.change"
     READ_DISPUTES = "disputes.read"
     ANSWER_DISPUTES = "disputes.answer"
     READ_WEBHOOKS = "webhooks.read"
     REPLAY_WEBHOOKS = "webhooks.replay"
+    CHANGE_WEBHOOKS = "webhooks.change"
+    READ_REQUESTS = "requests.read"
     READ_KEYS = "keys.read"
     CHANGE_KEYS = "keys.change"
+    READ_SETTINGS = "settings.read"
+    CHANGE_SETTINGS = "settings.change"
     READ_TEAM = "team.read"
     CHANGE_TEAM = "team.change"
     READ_AUDIT = "audit.read"
@@ -55,20 +61,29 @@ MAY: dict[Role, frozenset[Action]] = {
             Action.READ_ORDERS,
             Action.READ_WEBHOOKS,
             Action.REPLAY_WEBHOOKS,
+            Action.CHANGE_WEBHOOKS,
+            Action.READ_REQUESTS,
             Action.READ_KEYS,
             Action.CHANGE_KEYS,
+            Action.READ_SETTINGS,
             Action.USE_SANDBOX,
         }
     ),
-    Role.FINANCE: _READS | {Action.EXPORT_ORDERS, Action.READ_AUDIT},
+    Role.FINANCE: _READS | {Action.EXPORT_ORDERS, Action.READ_SETTINGS, Action.READ_AUDIT},
     Role.SUPPORT: _SUPPORT,
     Role.READ_ONLY: _READS,
 }
 ROLE_WORDS = {
     Role.OWNER: ("Owner", "everything, and who else is an owner"),
-    Role.ADMIN: ("Admin", "everything except the owners"),
-    Role.DEVELOPER: ("Developer", "orders, webhooks, and the keys of the API; in the sandbox, its clock"),
-    Role.FINANCE: ("Finance", "orders, payouts, disputes, exports and the audit log; moves no money"),
+    Role.ADMIN: ("Admin", "everything except the owners, also the bank account and the settings"),
+    Role.DEVELOPER: (
+        "Developer",
+        "orders, webhooks, the requests and the keys of the API and the web origins; reads the settings; in the sandbox, its clock",
+    ),
+    Role.FINANCE: (
+        "Finance",
+        "orders, payouts, disputes, exports, settings and the audit log; moves no money",
+    ),
     Role.SUPPORT: ("Support", "orders with capture, void and refund, and disputes"),
     Role.READ_ONLY: ("Read-only", "orders, payouts and disputes; changes nothing"),
 }

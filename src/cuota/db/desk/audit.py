@@ -26,7 +26,7 @@ _PAGE = f"""SELECT {_COLUMNS} FROM (SELECT * FROM audit_log WHERE merchant_id = 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One action of a person, or of the operator by a command (then `person_id` is None).
+    """One action of a person, of a program by the API, or of the operator (then `person_id` is None).
 
     `before` and `after` are JSON objects with what the action changed, in the words of the API.
     """

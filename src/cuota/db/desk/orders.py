@@ -1,7 +1,7 @@
 """Lists and finds a merchant's orders for its dashboard.
 
-Pages follow the order ids, which increase with time. A page reads at most SCANNED orders, however few of them match, and then says
-where the next page begins.
+Pages follow the order ids, which increase with time, or the amounts. A page reads at most SCANNED orders, however few of them match,
+and then says where the next page begins.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from cuota.core.desk.sort import Sort
 from cuota.core.order.order import Order
 from cuota.db.order.columns import MONEY, order_of
 from cuota.db.session import Session
@@ -43,27 +44,45 @@ _FITS = {
     View.DECLINED: "o.status = 'Declined'",
     View.ABANDONED: "o.status = 'Abandoned'",
 }
-_NEWEST = ("o.order_id < $2", "DESC")
-_OLDEST = ("o.order_id > $2", "ASC")
-_ALL = (
-    "SELECT o.order_id FROM orders o WHERE o.merchant_id = $1 AND {beyond} ORDER BY o.order_id {way} LIMIT $3"
+# Where a page begins behind the order $2, and the order of the rows. An order's amount never changes, so the id names the place.
+_AMOUNT = (
+    "coalesce((SELECT a.amount FROM orders a WHERE a.merchant_id = $1 AND a.order_id = $2), {otherwise})"
 )
-# A text may mean several terms, a reference, or an id. Each of them is read in the order of the ids, up to the limit.
+_SORTED = {
+    Sort.NEWEST: ("o.order_id < $2", "o.order_id DESC", "o.order_id"),
+    Sort.OLDEST: ("o.order_id > $2", "o.order_id", "o.order_id DESC"),
+    Sort.LARGEST: (
+        f"(o.amount, o.order_id) < ({_AMOUNT.format(otherwise=2**63 - 1)}, $2)",
+        "o.amount DESC, o.order_id DESC",
+        "o.amount, o.order_id",
+    ),
+    Sort.SMALLEST: (
+        f"(o.amount, o.order_id) > ({_AMOUNT.format(otherwise=0)}, $2)",
+        "o.amount, o.order_id",
+        "o.amount DESC, o.order_id DESC",
+    ),
+}
+_ALL = "SELECT o.order_id FROM orders o WHERE o.merchant_id = $1 AND {beyond} ORDER BY {way} LIMIT $3"
+# A text may mean several terms, a reference, or an id. Each of them is read in the order of the ids, up to the limit. What is
+# sorted by amount is read from the newest on, and sorted afterward: terms have no amounts.
 _NAMED = """SELECT n.order_id FROM (
         SELECT t.order_id FROM unnest($7::bigint[]) AS asked (term) CROSS JOIN LATERAL (SELECT o.order_id FROM order_terms o
-            WHERE o.merchant_id = $1 AND o.term = asked.term AND {beyond} ORDER BY o.order_id {way} LIMIT $3) t
+            WHERE o.merchant_id = $1 AND o.term = asked.term AND {beyond} ORDER BY {way} LIMIT $3) t
         UNION (SELECT o.order_id FROM order_details o WHERE o.merchant_id = $1 AND o.reference = $8 AND {beyond}
-            ORDER BY o.order_id {way} LIMIT $3)
+            ORDER BY {way} LIMIT $3)
         UNION SELECT o.order_id FROM orders o WHERE o.merchant_id = $1 AND (o.order_id = $9 OR o.token = $9) AND {beyond}
-    ) n ORDER BY n.order_id {way} LIMIT $3"""
+    ) n ORDER BY {named_way} LIMIT $3"""
 _PAGE = """
 WITH named AS ({named}), scanned AS (
-    SELECT o.order_id, o.created_at, {fits} AS fits FROM named n JOIN orders o ON o.merchant_id = $1 AND o.order_id = n.order_id
+    SELECT o.order_id, o.amount, o.created_at, {fits} AS fits FROM named n JOIN orders o ON o.merchant_id = $1 AND o.order_id = n.order_id
+    WHERE {also}
 )
 SELECT ARRAY(SELECT o.order_id FROM scanned o WHERE o.fits AND ($4::timestamptz IS NULL OR o.created_at >= $4)
-        AND ($5::timestamptz IS NULL OR o.created_at < $5) ORDER BY o.order_id {way} LIMIT $6) AS fitting,
-    (SELECT count(*) FROM scanned) AS scanned, (SELECT o.order_id FROM scanned o ORDER BY o.order_id {back} LIMIT 1) AS last
+        AND ($5::timestamptz IS NULL OR o.created_at < $5) ORDER BY {way} LIMIT $6) AS fitting,
+    (SELECT count(*) FROM scanned) AS scanned, (SELECT o.order_id FROM scanned o ORDER BY {back} LIMIT 1) AS last
 """
+_ENDS = """SELECT (SELECT order_id FROM orders WHERE merchant_id = $1 ORDER BY order_id DESC LIMIT 1) AS newest,
+    (SELECT order_id FROM orders WHERE merchant_id = $1 ORDER BY order_id LIMIT 1) AS oldest"""
 _ROWS = f"""
 SELECT {MONEY}, d.reference, d.document #>> '{{consumer,givenNames}}' AS given, d.document #>> '{{consumer,surname}}' AS surname,
     p.payer, p.consumer_id, (SELECT c.card_last4 FROM charges c WHERE c.merchant_id = $1 AND c.order_id = o.order_id
@@ -84,7 +103,7 @@ class Asked:
     view: View = View.ALL
     created_from: datetime | None = None
     created_to: datetime | None = None
-    oldest: bool = False
+    sort: Sort = Sort.NEWEST
     after: UUID | None = None
     terms: tuple[int, ...] | None = None
     reference: str | None = None
@@ -94,6 +113,11 @@ class Asked:
     def scans(self) -> bool:
         """True if the statement may read orders that do not match."""
         return self.view is not View.ALL or bool(self.created_from or self.created_to)
+
+    @property
+    def sorts_matches(self) -> bool:
+        """True if the newest matches of a search are read and then sorted: the list ends with them."""
+        return self.terms is not None and self.sort.by_amount
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,23 +145,39 @@ class FoundOrders:
 
 async def page(session: Session, merchant_id: UUID, asked: Asked, limit: int) -> FoundOrders:
     """Return at most `limit` orders, in two round trips."""
-    beyond, way = _OLDEST if asked.oldest else _NEWEST
-    named = (_ALL if asked.terms is None else _NAMED).format(beyond=beyond, way=way)
-    back = "DESC" if asked.oldest else "ASC"
-    sql = _PAGE.format(named=named, fits=_FITS[asked.view], way=way, back=back)
-    scan = SCANNED if asked.scans else limit + 1
-    start = asked.after or (FIRST if asked.oldest else BEYOND)
+    beyond, way, back = _SORTED[asked.sort]
+    scan = SCANNED if asked.scans or asked.sorts_matches else limit + 1
+    start = asked.after or (BEYOND if asked.sort in {Sort.NEWEST, Sort.LARGEST} else FIRST)
+    sql = _statement(asked, beyond, way, back)
     values: list[Any] = [merchant_id, start, scan, asked.created_from, asked.created_to, limit + 1]
     if asked.terms is not None:
         values += [list(asked.terms), asked.reference, asked.id]
     row = await session.fetchrow(sql, *values)
     assert row is not None
     fitting: list[UUID] = row["fitting"]
-    last = row["last"] if row["scanned"] == scan else None
+    last = row["last"] if row["scanned"] == scan and not asked.sorts_matches else None
     if len(fitting) > limit:
         fitting = fitting[:limit]
         last = fitting[-1]
     return FoundOrders(await rows(session, merchant_id, fitting), last)
+
+
+def _statement(asked: Asked, beyond: str, way: str, back: str) -> str:
+    if asked.terms is None:
+        named, also = _ALL.format(beyond=beyond, way=way), "true"
+    elif asked.sort.by_amount:
+        newest = _SORTED[Sort.NEWEST][1]
+        named = _NAMED.format(beyond="true", way=newest, named_way=newest.replace("o.", "n."))
+        also = beyond
+    else:
+        named, also = _NAMED.format(beyond=beyond, way=way, named_way=way.replace("o.", "n.")), "true"
+    return _PAGE.format(named=named, fits=_FITS[asked.view], way=way, back=back, also=also)
+
+
+async def ends(session: Session, merchant_id: UUID) -> list[UUID]:
+    """Return the id of the newest and of the oldest order; empty if there is none."""
+    row = await session.fetchrow(_ENDS, merchant_id)
+    return [] if row is None or row["newest"] is None else [row["newest"], row["oldest"]]
 
 
 async def rows(session: Session, merchant_id: UUID, order_ids: list[UUID]) -> tuple[ListedOrder, ...]:

@@ -16,10 +16,11 @@ _OF_ORDER = """SELECT d.order_id, d.sequence, d.receiver, d.url, d.state, d.trie
     FROM deliveries d JOIN events e ON e.merchant_id = $1 AND e.order_id = d.order_id AND e.sequence = d.sequence
     WHERE d.merchant_id = $1 AND d.order_id = $2 ORDER BY d.sequence, d.receiver LIMIT 200"""
 _FAILING = f"""SELECT d.order_id, d.sequence, d.receiver, d.url, d.state, d.tries, d.failed, d.try_at, d.settled_at, e.type
-    FROM (SELECT * FROM deliveries WHERE merchant_id = $1 AND state = 'pending' ORDER BY receiver, host, try_at, position
-        LIMIT {LOOKED_AT}) d
+    FROM (SELECT * FROM deliveries WHERE merchant_id = $1 AND state = 'pending'
+        ORDER BY receiver, host, try_at, position LIMIT {LOOKED_AT}) d
         LEFT JOIN events e ON e.merchant_id = $1 AND e.order_id = d.order_id AND e.sequence = d.sequence
     WHERE d.failed > 0 ORDER BY d.try_at, d.position LIMIT $2"""
+_FAILING_AT = _FAILING.replace("state = 'pending'", "state = 'pending' AND receiver = $3")
 _COUNT = f"""SELECT count(*) AS count FROM (SELECT failed FROM deliveries WHERE merchant_id = $1 AND state = 'pending'
     ORDER BY receiver, host, try_at, position LIMIT {LOOKED_AT}) d WHERE d.failed > 0"""
 
@@ -45,9 +46,13 @@ async def of_order(session: Session, merchant_id: UUID, order_id: UUID) -> list[
     return [_delivery(row) for row in await session.fetch(_OF_ORDER, merchant_id, order_id)]
 
 
-async def failing(session: Session, merchant_id: UUID, limit: int) -> list[ShownDelivery]:
-    """Return deliveries that have failed and are tried again, the one that is tried next first."""
-    return [_delivery(row) for row in await session.fetch(_FAILING, merchant_id, limit)]
+async def failing(
+    session: Session, merchant_id: UUID, limit: int, receiver: UUID | None = None
+) -> list[ShownDelivery]:
+    """Return deliveries that have failed and are tried again, the one that is tried next first. With `receiver`, only its own."""
+    if receiver is None:
+        return [_delivery(row) for row in await session.fetch(_FAILING, merchant_id, limit)]
+    return [_delivery(row) for row in await session.fetch(_FAILING_AT, merchant_id, limit, receiver)]
 
 
 async def count_failing(session: Session, merchant_id: UUID) -> int:

@@ -6,16 +6,20 @@ from datetime import datetime
 from uuid import UUID
 
 from cuota.core.credential import Scope
-from cuota.core.merchant import BodyProfile, Merchant
+from cuota.core.merchant import BodyProfile, Merchant, OwnSettings
 from cuota.db.pool import Row
 from cuota.db.session import Session
 
-COLUMNS = (
-    """m.merchant_id, m.name, m.minimum, m.maximum, m.defer_funds_capture, m.profile, m.currency, m.origins"""
-)
-_BY_CLIENT = f"""SELECT {COLUMNS}, c.revoked_at, c.scope FROM credentials c JOIN merchants m USING (merchant_id)
+# What the merchant's own people set.
+OWN = "m.own_minimum, m.own_maximum, m.display_name, m.support_email, m.support_url, m.notify_email, m.logo"
+# The name that consumers see.
+SHOWN_NAME = "coalesce(m.display_name, m.name)"
+COLUMNS = f"""m.merchant_id, m.name, m.minimum, m.maximum, m.defer_funds_capture, m.profile, m.currency, m.origins, {OWN}"""
+_BY_CLIENT = f"""SELECT {COLUMNS}, c.revoked_at, c.scope, c.name AS credential,
+    EXISTS (SELECT FROM desk_people p WHERE p.merchant_id = m.merchant_id AND p.removed_at IS NULL) AS staffed FROM credentials c JOIN merchants m USING (merchant_id)
     WHERE c.client_id = $1"""
 _BY_ID = f"SELECT {COLUMNS} FROM merchants m WHERE merchant_id = $1"
+_LOCK = f"{_BY_ID} FOR NO KEY UPDATE"
 _BY_NAME = f"SELECT {COLUMNS} FROM merchants m WHERE lower(name) = lower($1)"
 _ALL = f"SELECT {COLUMNS} FROM merchants m ORDER BY m.created_at, m.merchant_id"
 _INSERT = """
@@ -30,6 +34,15 @@ _UPDATE = """
 UPDATE merchants SET name = $2, minimum = $3, maximum = $4, defer_funds_capture = $5, profile = $6, origins = $7
 WHERE merchant_id = $1
 """
+_SET_OWN = """
+UPDATE merchants SET defer_funds_capture = $2, profile = $3, own_minimum = $4, own_maximum = $5, display_name = $6,
+    support_email = $7, support_url = $8, notify_email = $9, logo = $10
+WHERE merchant_id = $1
+"""
+# Unique keys hold that two names differ, and that two display names differ. This finds a name that is another's display name.
+_TAKEN = """SELECT 1 FROM merchants WHERE merchant_id <> $1 AND (lower(name) = lower($2) OR lower(display_name) = lower($2))
+    LIMIT 1"""
+_ORIGINS = "UPDATE merchants SET origins = $2 WHERE merchant_id = $1"
 
 
 def merchant_of(row: Row) -> Merchant:
@@ -43,18 +56,43 @@ def merchant_of(row: Row) -> Merchant:
         profile=BodyProfile(row["profile"]),
         currency=row["currency"],
         origins=tuple(row["origins"]),
+        own=own_of(row),
     )
 
 
-async def read_by_client(session: Session, client_id: str) -> tuple[Merchant, bool, Scope] | None:
-    """Return the merchant of a credential, whether the credential is still valid, and its scope."""
+def own_of(row: Row) -> OwnSettings:
+    """Return what the merchant's own people set, from a row with the columns OWN."""
+    return OwnSettings(
+        minimum=row["own_minimum"],
+        maximum=row["own_maximum"],
+        display_name=row["display_name"],
+        support_email=row["support_email"],
+        support_url=row["support_url"],
+        notify_email=row["notify_email"],
+        logo=row["logo"],
+    )
+
+
+async def read_by_client(session: Session, client_id: str) -> tuple[Merchant, Scope, str, bool] | None:
+    """Return the merchant of a credential, the credential's scope and name, and whether the dashboard has people.
+
+    None if the credential is unknown or revoked.
+    """
     row = await session.fetchrow(_BY_CLIENT, client_id)
-    return None if row is None else (merchant_of(row), row["revoked_at"] is None, Scope(row["scope"]))
+    if row is None or row["revoked_at"] is not None:
+        return None
+    return merchant_of(row), Scope(row["scope"]), row["credential"], row["staffed"]
 
 
 async def read(session: Session, merchant_id: UUID) -> Merchant | None:
     """Return the merchant with this id, or None."""
     row = await session.fetchrow(_BY_ID, merchant_id)
+    return None if row is None else merchant_of(row)
+
+
+async def lock(session: Session, merchant_id: UUID) -> Merchant | None:
+    """Return the merchant with this id, or None, and lock its row until the transaction ends."""
+    row = await session.fetchrow(_LOCK, merchant_id)
     return None if row is None else merchant_of(row)
 
 
@@ -110,3 +148,22 @@ async def update(session: Session, merchant: Merchant) -> None:
         merchant.profile,
         list(merchant.origins),
     )
+
+
+async def set_origins(session: Session, merchant_id: UUID, origins: tuple[str, ...]) -> None:
+    """Store the web origins of a merchant."""
+    await session.fetchrow(_ORIGINS, merchant_id, list(origins))
+
+
+async def set_own(session: Session, merchant: Merchant) -> None:
+    """Store what the merchant's own people set. Raises UniqueViolationError if another merchant has the display name."""
+    own = merchant.own
+    await session.fetchrow(
+        _SET_OWN, merchant.merchant_id, merchant.defer_funds_capture, merchant.profile, own.minimum, own.maximum,
+        own.display_name, own.support_email, own.support_url, own.notify_email, own.logo,
+    )  # fmt: skip
+
+
+async def is_taken(session: Session, merchant_id: UUID, name: str) -> bool:
+    """Return whether another merchant has this name, or shows it to consumers."""
+    return await session.fetchrow(_TAKEN, merchant_id, name) is not None

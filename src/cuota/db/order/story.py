@@ -17,7 +17,7 @@ _FIND = """SELECT d.merchant_id, d.order_id, m.name FROM order_details d JOIN me
     WHERE d.reference = $1 ORDER BY m.name, d.order_id LIMIT $2"""
 _TOLD = Nested(
     "told",
-    ("e.created_at", "e.type", "e.amount", "e.success", "e.message"),
+    ("e.created_at", "e.type", "e.amount", "e.success", "e.message", "e.reference"),
     "FROM events e WHERE e.merchant_id = $1 AND e.order_id = o.order_id ORDER BY e.sequence",
 )
 _CHARGED = Nested(
@@ -48,13 +48,14 @@ WHERE o.merchant_id = $1 AND o.order_id = $2
 
 @dataclass(frozen=True, slots=True)
 class StoryEvent:
-    """An event of the order. The amount is in cents."""
+    """An event of the order. The amount is in cents. `reference` is the merchant's own, of a movement."""
 
     at: datetime
     type: str
     amount: int
     success: bool
     message: str | None
+    reference: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from cuota.db.session import Session
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
 _ADD = "SELECT add_bank_account($1, $2, $3, $4, $5, $6, $7, $8) AS effective_at"
-_CANCEL = "SELECT cancel_bank_change($1, $2) AS last4"
+_CHANGE = "SELECT change_bank_account($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) AS effective_at"
+_WITHDRAW = "SELECT withdraw_bank_change($1, $2, $3, $4, $5) AS last4"
 _OF = """SELECT account_id, last4, effective_at, created_at FROM bank_accounts WHERE merchant_id = $1
     ORDER BY created_at, account_id"""
 _MERCHANTS = "SELECT merchant_id FROM merchants"
@@ -54,9 +55,40 @@ async def add(
     return None if row is None else row["effective_at"]
 
 
-async def cancel_change(session: Session, merchant_id: UUID, now: datetime) -> str | None:
-    """Cancel the change that has not taken effect yet. Return the last four digits of its account, or None if there is none."""
-    row = await session.fetchrow(_CANCEL, merchant_id, now)
+@dataclass(frozen=True, slots=True)
+class ToldBy:
+    """What the owners are told about who made a change: the person's words, and the IP address, which may be empty.
+
+    `at` is the time of the real clock, from which the mail is due.
+    """
+
+    who: str
+    place: str
+    at: datetime
+
+
+async def change(
+    session: Session, merchant_id: UUID, sealed: SealedAccount, now: datetime, delay: timedelta, told: ToldBy
+) -> datetime:
+    """Add an account as `add` does, and queue a mail to the owners. Return when it takes effect.
+
+    Raises UniqueViolationError if the account was added before.
+    """
+    row = await session.fetchrow(
+        _CHANGE, merchant_id, sealed.account_id, sealed.routing, sealed.account, sealed.last4, now, delay,
+        told.who, told.place, told.at,
+    )  # fmt: skip
+    assert row is not None
+    effective_at: datetime = row["effective_at"]
+    return effective_at
+
+
+async def withdraw_change(session: Session, merchant_id: UUID, now: datetime, told: ToldBy) -> str | None:
+    """Withdraw the change that has not taken effect yet, and queue a mail to the owners.
+
+    Return the last four digits of its account, or None if there is none.
+    """
+    row = await session.fetchrow(_WITHDRAW, merchant_id, now, told.who, told.place, told.at)
     return None if row is None else row["last4"]
 
 

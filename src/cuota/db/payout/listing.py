@@ -17,12 +17,12 @@ from cuota.db.session import Session
 NEWEST = 2**31 - 1
 """Above every number of a payout."""
 
-_PAYOUT = """SELECT p.payout_id, p.number, p.status, p.amount, p.currency, p.first_line, p.last_line, p.account_id, b.last4,
+PAYOUT = """SELECT p.payout_id, p.number, p.status, p.amount, p.currency, p.first_line, p.last_line, p.account_id, b.last4,
         p.cutoff, p.closed_at, p.arrival_date, p.sent_at, p.paid_at, p.returned_at, p.return_reason
     FROM payouts p JOIN bank_accounts b ON b.merchant_id = $1 AND b.account_id = p.account_id
     WHERE p.merchant_id = $1"""
-_PAGE = f"{_PAYOUT} AND p.number < $2 AND p.status = ANY ($3::text[]) ORDER BY p.number DESC LIMIT $4"
-_ONE = f"{_PAYOUT} AND p.payout_id = $2"
+_PAGE = f"{PAYOUT} AND p.number < $2 AND p.status = ANY ($3::text[]) ORDER BY p.number DESC LIMIT $4"
+_ONE = f"{PAYOUT} AND p.payout_id = $2"
 _TOTALS = """SELECT p.payout_id, l.type, count(*) AS count, sum(l.gross)::bigint AS gross, sum(l.fee)::bigint AS fee,
         sum(l.net)::bigint AS net
     FROM payouts p JOIN settlement_lines l ON l.merchant_id = $1 AND l.number BETWEEN p.first_line AND p.last_line
@@ -61,16 +61,17 @@ async def payouts(
     """Return at most `limit` payouts whose number is less than `below`, newest first. No statuses: those of any status."""
     names = [status.value for status in statuses or tuple(PayoutStatus)]
     rows = await session.fetch(_PAGE, merchant_id, below, names, limit)
-    return [_payout(merchant_id, row) for row in rows]
+    return [payout_of(merchant_id, row) for row in rows]
 
 
 async def payout(session: Session, merchant_id: UUID, payout_id: UUID) -> Payout | None:
     """Return a payout, or None if this merchant has none with this id."""
     row = await session.fetchrow(_ONE, merchant_id, payout_id)
-    return None if row is None else _payout(merchant_id, row)
+    return None if row is None else payout_of(merchant_id, row)
 
 
-def _payout(merchant_id: UUID, row: Any) -> Payout:
+def payout_of(merchant_id: UUID, row: Any) -> Payout:
+    """Return a Payout from a row with the columns of PAYOUT."""
     payout_id, number, status, *rest = row
     return Payout(merchant_id, payout_id, number, PayoutStatus(status), *rest)
 

@@ -11,6 +11,7 @@ from cuota.core.installment import Installment
 from cuota.core.order.order import Order
 from cuota.core.plan.card import PlanCard
 from cuota.core.plan.change import PlanChange
+from cuota.db.merchant.merchants import SHOWN_NAME
 from cuota.db.nested import Nested
 from cuota.db.order.columns import MONEY, PLAN, order_of, plan_of
 from cuota.db.plan.plan_changes import CHANGES, changes_of
@@ -31,7 +32,8 @@ _VERIFIED = """UPDATE account_sessions SET consumer_id = $2, code_hash = NULL, s
 _END = "DELETE FROM account_sessions WHERE session_hash = $1"
 _FORGET = "DELETE FROM account_sessions WHERE ends_at < $1"
 
-_SHOWN = f"""{MONEY}, {PLAN.columns}, {CARD}, p.agreed_at, p.time_zone, m.name AS merchant, d.reference
+_SHOWN = f"""{MONEY}, {PLAN.columns}, {CARD}, p.agreed_at, p.time_zone, {SHOWN_NAME} AS merchant,
+    m.support_email, m.support_url, d.reference
 FROM plans p JOIN orders o ON o.merchant_id = $1 AND o.order_id = p.order_id JOIN merchants m ON m.merchant_id = $1
     JOIN order_details d ON d.merchant_id = $1 AND d.order_id = p.order_id {CARD_JOIN} {PLAN.join}"""
 # The same of all merchants: each part takes the merchant of its plan.
@@ -88,6 +90,8 @@ class ShownPlan:
     zone: str
     merchant: str
     reference: str
+    support_email: str | None
+    support_url: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,5 +212,5 @@ async def plan_of_consumer(
 def _shown(row: Any) -> ShownPlan:
     return ShownPlan(
         order_of(row), plan_of(row), card_of(row), row["agreed_at"], row["time_zone"],
-        row["merchant"], row["reference"],
+        row["merchant"], row["reference"], row["support_email"], row["support_url"],
     )  # fmt: skip

@@ -44,7 +44,7 @@ UPDATE messages m SET try_at = $3, tries = least(m.tries + 1, 1000) FROM (
 WHERE m.merchant_id = $1 AND m.order_id = due.order_id AND m.message_id = due.message_id AND m.try_at <= $2
 RETURNING m.merchant_id, m.order_id, m.message_id, m.kind, m.installment, m.amount, m.day, m.created_at,
     m.tries, m.standing, EXISTS (SELECT 1 FROM messages l WHERE l.merchant_id = $1 AND l.order_id = m.order_id
-        AND l.standing IS NOT NULL AND l.message_id > m.message_id) AS overtaken, s.name, o.currency,
+        AND l.standing IS NOT NULL AND l.message_id > m.message_id) AS overtaken, coalesce(s.display_name, s.name) AS name, o.currency,
     (SELECT d.reference FROM order_details d WHERE d.merchant_id = $1 AND d.order_id = m.order_id) AS reference,
     p.payer, p.time_zone, {CARD}, {_CHARGES.columns},
     CASE WHEN m.kind = 'plan_started' THEN p.agreement WHEN m.kind = 'plan_changed' THEN h.text END AS agreement,

@@ -10,7 +10,7 @@ from datetime import datetime
 from uuid import UUID, uuid4
 
 from cuota.core.privacy.erasure import OpenObligations
-from cuota.db.desk import terms
+from cuota.db.desk import api_requests, terms
 from cuota.db.plan import plan_changes
 from cuota.db.pool import Connection, Pool
 from cuota.db.session import Session
@@ -153,6 +153,8 @@ async def blank_orders(
     await terms.forget(session, merchant_id, ids)
     await session.fetch(_SAID, merchant_id, ids)
     await plan_changes.forget(session, merchant_id, ids)
+    # The bodies are masked. A reference of the merchant may say more than it should.
+    await api_requests.forget_orders(session, merchant_id, ids)
     plans = await session.fetch(_PLANS, merchant_id, ids, now, new_id)
     return (row["blanked"] if row else 0), len(plans)
 

@@ -35,6 +35,7 @@ TREATED = {
     **dict.fromkeys(("dispute_evidence", "dispute_files", "return_notices"), TERM),
     "reviews": TERM,  # the operator's reason, which may name somebody; the numbers stay
     "delivery_attempts": TERM,
+    "api_requests": TERM,
     "idempotency_keys": GOES,
     "consumer_reservations": GOES,
     **dict.fromkeys(
@@ -50,7 +51,7 @@ TREATED = {
          "card_rails", "merchant_terms", "merchant_transfers", "settlements", "bank_accounts", "payouts", "reserves",
          "settlement_days", "desk_people", "desk_links", "desk_sessions", "audit_log", "desk_approvals", "order_terms_read",
          "operator_people", "operator_links", "operator_sessions", "operator_log", "verify_runs",
-         "desk_passkeys", "desk_challenges", "operator_passkeys", "operator_challenges",
+         "desk_passkeys", "desk_challenges", "desk_notices", "merchant_logos", "operator_passkeys", "operator_challenges",
          "operator_identities", "operator_provider_visits", "process_minutes"),
         OTHER,
     ),
@@ -110,6 +111,7 @@ _LISTED = {
     "checkout_sessions": "created_at",
     "deliveries": "sequence",
     "delivery_attempts": "at",
+    "api_requests": "request_id",
 }
 _OF_PERSON = {
     "consumers": "SELECT to_json(t)::text AS row FROM consumers t WHERE consumer_id = $1",

@@ -24,8 +24,6 @@ _UPDATE = """UPDATE webhook_endpoints SET url = $3, description = $4, state = $5
     old_secret_ends_at = $8 WHERE merchant_id = $1 AND endpoint_id = $2 AND state <> 'deleted' RETURNING 1"""
 _MOVE = """UPDATE deliveries SET url = $3, host = split_part($3, '/', 3)
     WHERE merchant_id = $1 AND receiver = $2 AND state = 'pending' AND url <> $3"""
-_END_OLD = """UPDATE webhook_endpoints SET old_secret = NULL, old_secret_ends_at = NULL
-    WHERE merchant_id = $1 AND endpoint_id = $2 AND old_secret_ends_at > $3 RETURNING 1"""
 _SECRETS = """SELECT w.endpoint_id, w.secret, w.old_secret, w.old_secret_ends_at, m.webhook_secret, m.signing_secret,
     m.old_webhook_secret, m.old_webhook_secret_ends_at, m.old_signing_secret, m.old_signing_secret_ends_at
     FROM merchants m LEFT JOIN webhook_endpoints w ON w.merchant_id = m.merchant_id
@@ -105,11 +103,6 @@ async def update(session: Session, endpoint: Endpoint) -> None:
         e.old_secret_ends_at,
     )  # fmt: skip
     await session.fetchrow(_MOVE, e.merchant_id, e.endpoint_id, e.url)
-
-
-async def end_old_secret(session: Session, merchant_id: UUID, endpoint_id: UUID, now: datetime) -> bool:
-    """End the old secret now. Return False if there is none."""
-    return await session.fetchrow(_END_OLD, merchant_id, endpoint_id, now) is not None
 
 
 async def secrets_of(session: Session, merchant_id: UUID) -> Secrets:

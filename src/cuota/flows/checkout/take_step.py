@@ -108,7 +108,7 @@ def propose(context: Context, checkout: Checkout, profile: Profile) -> ProposedT
     settings = context.settings
     text = agreement(
         settings.brand_name,
-        checkout.merchant.name,
+        checkout.merchant.shown_name,
         profile,
         plan,
         checkout.order.currency,

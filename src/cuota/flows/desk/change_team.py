@@ -12,16 +12,13 @@ from cuota.core.desk.role import ROLE_WORDS, Role, may_grant
 from cuota.db.desk import passkeys, people, sessions
 from cuota.db.pool import Connection
 from cuota.flows.context import Context, utc_now
+from cuota.flows.desk.bad_change import BadChange
 from cuota.flows.desk.record import Actor, AuditNote, record
 from cuota.flows.desk.sign_in import INVITATION_LIFE, make_link
 
 
-class BadTeam(Exception):
-    """The change cannot be made. `name` is the form's field, or empty. The text says what to do."""
-
-    def __init__(self, text: str, name: str = "") -> None:
-        super().__init__(text)
-        self.name = name
+class BadTeam(BadChange):
+    """The team cannot be changed so."""
 
 
 GONE = "This person is no longer in the team. Nothing was changed."

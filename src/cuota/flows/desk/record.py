@@ -1,4 +1,4 @@
-"""Writes the audit log: who did what in the merchant's dashboard, from where, and why."""
+"""Writes a merchant's audit log: who did what in the dashboard or by the API, from where, and why."""
 
 from __future__ import annotations
 
@@ -16,15 +16,40 @@ from cuota.flows.context import Context
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who acts, and the IP address. `person` is None for the operator, who acts by a command or in the operator's dashboard."""
+    """Who acts, and the IP address: a person, or with `credential` a program that calls the API.
+
+    Without either, the operator acts, by a command or in the operator's dashboard. `credential` is the name of the merchant's
+    credential with its client id.
+    """
 
     person: Person | None
     address: str = ""
+    credential: str = ""
 
     @property
     def words(self) -> str:
-        """The actor's name and e-mail address, as they are now."""
-        return "operator" if self.person is None else f"{self.person.name} <{self.person.email}>"
+        """The person's name and e-mail address as they are now, or the name of the credential."""
+        if self.person is not None:
+            return f"{self.person.name} <{self.person.email}>"
+        return f"API credential {self.credential}" if self.credential else "operator"
+
+    @property
+    def role(self) -> str:
+        """The person's role, `api` for a call of the API, or `operator`."""
+        if self.person is not None:
+            return self.person.role
+        return "api" if self.credential else "operator"
+
+
+OPERATOR = Actor(None)
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Who makes a change, and why. A call of the API gives no reason."""
+
+    actor: Actor
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +71,7 @@ async def record(
     entry_id, person = context.new_id(), actor.person
     entry = Entry(
         entry_id, context.now(), person.person_id if person else None, actor.words,
-        person.role if person else "operator", actor.address, done.action, done.order_id, done.subject,
+        actor.role, actor.address, done.action, done.order_id, done.subject,
         done.reason[:LONGEST_REASON], done.before, done.after,
     )  # fmt: skip
     await audit.add(session or context.pool, merchant_id, entry)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from joserfc import jws
 from joserfc.errors import JoseError
 
-from cuota.core.credential import Scope
+from cuota.core.credential import Scope, credential_name
 from cuota.core.merchant import Merchant
 from cuota.core.refusal import Code, Refused
 from cuota.core.wire.strict_json import BadJson, read_json
@@ -36,10 +36,28 @@ def unauthorized() -> Refused:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls the API: a merchant, and the credential whose token the call has. `name` is the credential's, or empty.
+
+    `staffed`: the merchant's dashboard has people.
+    """
+
+    merchant: Merchant
+    scope: Scope
+    client_id: str
+    name: str
+    staffed: bool
+
+    @property
+    def words(self) -> str:
+        """The credential's name with its client id."""
+        return f"{credential_name(self.name)} ({self.client_id})"
+
+
 @dataclass(slots=True)
 class _Entry:
-    merchant: Merchant | None
-    scope: Scope
+    caller: Caller | None
     read_at: float
 
 
@@ -58,8 +76,8 @@ class Callers:
         self._tokens.clear()
         self._merchants.clear()
 
-    async def caller(self, authorization: str | None) -> tuple[Merchant, Scope]:
-        """Return the merchant of an Authorization header, and the scope of its credential. Raises Refused(unauthorized)."""
+    async def caller(self, authorization: str | None) -> Caller:
+        """Return the merchant and the credential of an Authorization header. Raises Refused(unauthorized)."""
         scheme, _, token = (authorization or "").partition(" ")
         token = token.strip()
         if scheme.lower() != "bearer" or not token or len(token) > LONGEST_TOKEN or not token.isascii():
@@ -71,11 +89,11 @@ class Callers:
         client_id, expires_at, _ = known
         if expires_at <= time.time():
             raise unauthorized()
-        entry = await self._fresh(client_id)
-        if entry.merchant is None:
+        caller = (await self._fresh(client_id)).caller
+        if caller is None:
             raise unauthorized()
-        narrow(entry.merchant.merchant_id)
-        return entry.merchant, entry.scope
+        narrow(caller.merchant.merchant_id)
+        return caller
 
     async def _verify(self, token: str, digest: bytes) -> tuple[str, float, float]:
         claims = await self._claims(token)
@@ -150,10 +168,10 @@ class Callers:
     async def _read(self, client_id: str) -> _Entry:
         started = time.monotonic()
         found = await merchants.read_by_client(self._context.pool, client_id)
-        merchant, scope = (found[0], found[2]) if found is not None and found[1] else (None, Scope.READ)
+        caller = None if found is None else Caller(found[0], found[1], client_id, found[2], found[3])
         if len(self._merchants) >= MOST_REMEMBERED:
             self._merchants.clear()
-        entry = self._merchants[client_id] = _Entry(merchant, scope, started)
+        entry = self._merchants[client_id] = _Entry(caller, started)
         return entry
 
 

@@ -46,7 +46,7 @@ async def find_credential(context: Context, merchant_id: UUID, client_id: str) -
     raise BadMerchant(GONE)
 
 
-def credential_name(typed: str) -> str:
+def read_credential_name(typed: str) -> str:
     """Return the name of a new credential. Raises BadMerchant."""
     name = " ".join(typed.split())
     if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable():

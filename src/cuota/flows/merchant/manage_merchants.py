@@ -14,6 +14,7 @@ from cuota.core import money
 from cuota.core.merchant import BodyProfile, Merchant
 from cuota.db.merchant import credentials, merchants
 from cuota.db.merchant.credentials import Credential
+from cuota.db.session import Session
 from cuota.flows.context import Context, new_token, utc_now
 from cuota.flows.merchant.sandbox_account import give_test_account
 
@@ -96,6 +97,7 @@ async def create_merchant(context: Context, terms: MerchantTerms) -> NewCredenti
     )
     try:
         async with context.pool.session() as session, session.transaction():
+            await _require_free(session, merchant)
             await merchants.insert(
                 session,
                 merchant,
@@ -109,9 +111,7 @@ async def create_merchant(context: Context, terms: MerchantTerms) -> NewCredenti
                 now, account_id = context.now(), context.new_id()
                 await give_test_account(session, context.vault, merchant.merchant_id, account_id, now)
     except asyncpg.UniqueViolationError:
-        raise BadMerchant(
-            f"There is already a merchant named {merchant.name}. Choose another name."
-        ) from None
+        raise _name_taken(merchant) from None
     return new
 
 
@@ -133,14 +133,26 @@ async def update_merchant(context: Context, name_or_id: str, terms: MerchantTerm
     found = await find_merchant(context, name_or_id)
     if terms == MerchantTerms():
         raise BadMerchant("Nothing was changed. Give at least one option; see cuota merchant update --help.")
-    merchant = _with(found, terms)
     try:
-        await merchants.update(context.pool, merchant)
+        async with context.pool.session() as session, session.transaction():
+            # The merchant's own people may change the same row at this moment.
+            held = await merchants.lock(session, found.merchant_id)
+            merchant = _with(held or found, terms)
+            await _require_free(session, merchant)
+            await merchants.update(session, merchant)
     except asyncpg.UniqueViolationError:
-        raise BadMerchant(
-            f"There is already a merchant named {merchant.name}. Choose another name."
-        ) from None
+        raise _name_taken(merchant) from None
     return merchant
+
+
+async def _require_free(session: Session, merchant: Merchant) -> None:
+    """Raise BadMerchant if another merchant has this name, or shows it to consumers."""
+    if await merchants.is_taken(session, merchant.merchant_id, merchant.name):
+        raise _name_taken(merchant)
+
+
+def _name_taken(merchant: Merchant) -> BadMerchant:
+    return BadMerchant(f"There is already a merchant named {merchant.name}. Choose another name.")
 
 
 async def rotate_secret(

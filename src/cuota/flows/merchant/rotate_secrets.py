@@ -78,26 +78,24 @@ async def rotate_endpoint_secret(
 ) -> Rotated:
     """Do the same as `rotate_merchant_secret` for one of the merchant's registered webhook endpoints."""
     merchant, endpoint_id = await _endpoint_of(context, name_or_id, endpoint)
-    found = await manage_endpoints.find(context, merchant.merchant_id, endpoint_id)
-    now = utc_now()
-    ends_at = found.old_secret_ends_at if found.old_secret is not None else None
-    lives = ends_at is not None and ends_at > now
-    if again and not lives:
-        raise _none_old(merchant, SecretKind.WEBHOOK)
-    if ends_at is not None and lives and old_lives and not again:
-        raise _still_rotating(merchant, SecretKind.WEBHOOK, ends_at)
-    made, secret = await manage_endpoints.rotate(
-        context, merchant.merchant_id, endpoint_id, old_lives, again=again
-    )
-    left = made.old_secret_ends_at
-    return Rotated(merchant, secret, left if left is not None and left > now else None)
+    try:
+        made, secret = await manage_endpoints.rotate(
+            context, merchant.merchant_id, endpoint_id, old_lives, again=again, once=bool(old_lives)
+        )
+    except manage_endpoints.OldSecretWorks as works:
+        raise _still_rotating(merchant, SecretKind.WEBHOOK, works.ends_at) from None
+    except manage_endpoints.NoOldSecret:
+        raise _none_old(merchant, SecretKind.WEBHOOK) from None
+    return Rotated(merchant, secret, manage_endpoints.old_secret_ends_at(made))
 
 
 async def end_old_endpoint_secret(context: Context, name_or_id: str, endpoint: str) -> Merchant:
     """End the endpoint's old secret now. Raises BadMerchant if no old secret is valid."""
     merchant, endpoint_id = await _endpoint_of(context, name_or_id, endpoint)
-    if not await endpoints.end_old_secret(context.pool, merchant.merchant_id, endpoint_id, utc_now()):
-        raise _none_old(merchant, SecretKind.WEBHOOK)
+    try:
+        await manage_endpoints.end_old(context, merchant.merchant_id, endpoint_id)
+    except manage_endpoints.NoOldSecret:
+        raise _none_old(merchant, SecretKind.WEBHOOK) from None
     return merchant
 
 

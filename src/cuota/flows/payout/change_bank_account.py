@@ -1,4 +1,7 @@
-"""A merchant's bank account: set it, change it after a delay, or cancel a change."""
+"""A merchant's bank account: set it, change it after a delay, or withdraw a change.
+
+The owners of the merchant's dashboard get a mail about each. The mail is queued in the same transaction as the change.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+import asyncpg
+
 from cuota.core.order.event import Event
 from cuota.core.payout.bank_account import CHANGE_DELAY, BankAccount, BankDetails
 from cuota.db.payout import bank_accounts
-from cuota.flows.context import Context
+from cuota.db.payout.bank_accounts import ToldBy
+from cuota.flows.context import Context, utc_now
+from cuota.flows.desk.bad_change import BadChange
+from cuota.flows.desk.record import OPERATOR, Actor
 from cuota.flows.merchant.seal_bank_account import seal
+
+CHANGED_BEFORE = "This change was made before, by the first click. Nothing was changed twice."
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,21 +33,36 @@ class BankStanding:
     paused_since: datetime | None
 
 
-async def change_bank_account(context: Context, merchant_id: UUID, details: BankDetails) -> datetime:
+async def change_bank_account(
+    context: Context,
+    merchant_id: UUID,
+    details: BankDetails,
+    actor: Actor = OPERATOR,
+    account_id: UUID | None = None,
+) -> datetime:
     """Store an account and return when it takes effect: the first one now, a change after CHANGE_DELAY.
 
-    A change that has not taken effect yet is replaced. The merchant gets the event bank_account.changed at once.
+    A change that has not taken effect yet is replaced. The merchant gets the event bank_account.changed at once. `account_id` is
+    the id that a form has: a second click changes nothing, and raises BadChange.
     """
-    sealed = seal(context.vault, context.new_id(), details)
-    effective_at = await bank_accounts.add(context.pool, merchant_id, sealed, context.now(), CHANGE_DELAY)
-    assert effective_at is not None
+    sealed = seal(context.vault, account_id or context.new_id(), details)
+    try:
+        effective_at = await bank_accounts.change(
+            context.pool, merchant_id, sealed, context.now(), CHANGE_DELAY, _told(actor)
+        )
+    except asyncpg.UniqueViolationError:
+        raise BadChange(CHANGED_BEFORE) from None
     context.happened(Event("bank_account.changed", 0))
     return effective_at
 
 
-async def cancel_change(context: Context, merchant_id: UUID) -> str | None:
-    """Cancel a change that has not taken effect. Return its last four digits, or None if there is none."""
-    last4 = await bank_accounts.cancel_change(context.pool, merchant_id, context.now())
+def _told(actor: Actor) -> ToldBy:
+    return ToldBy("" if actor == OPERATOR else actor.words, actor.address, utc_now())
+
+
+async def cancel_change(context: Context, merchant_id: UUID, actor: Actor = OPERATOR) -> str | None:
+    """Withdraw a change that has not taken effect. Return its last four digits, or None if there is none."""
+    last4 = await bank_accounts.withdraw_change(context.pool, merchant_id, context.now(), _told(actor))
     if last4 is not None:
         context.happened(Event("bank_account.changed", 0))
     return last4

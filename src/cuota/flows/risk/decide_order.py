@@ -140,8 +140,8 @@ class Case:
         return Facts(
             amount=order.amount,
             currency=order.currency,
-            merchant_minimum=merchant.minimum,
-            merchant_maximum=merchant.maximum,
+            merchant_minimum=merchant.lowest,
+            merchant_maximum=merchant.highest,
             history=replace(seen.history, outstanding=owed),
             velocity=seen.velocity,
             mismatches=_mismatches(self._checkout, self._profile, seen.surname),

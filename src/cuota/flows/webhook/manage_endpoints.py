@@ -1,4 +1,7 @@
-"""Webhook endpoints: register, change, pause, rotate the secret, test, remove."""
+"""Webhook endpoints: register, change, pause, rotate the secret, test, remove.
+
+Each change and its entry in the merchant's audit log are one transaction. Without a `cause`, the caller writes the entry.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +12,25 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
+import asyncpg
+
 from cuota.core.instant import timestamp
 from cuota.core.order.event import TEST_EVENT
 from cuota.core.refusal import Code, Refused
 from cuota.core.webhook.delivery import Attempt
 from cuota.db.order.documents import encode
+from cuota.db.pool import Connection
 from cuota.db.webhook import deliveries, endpoints
 from cuota.db.webhook.endpoints import Endpoint
 from cuota.flows.context import Context, utc_now
+from cuota.flows.desk.bad_change import BadChange
+from cuota.flows.desk.record import AuditNote, Cause, record
 from cuota.flows.webhook.deliver_webhooks import signed
 from cuota.rails.http import GuardedClient
 
 MOST_ENDPOINTS = 50
+LONGEST_DESCRIPTION = 200
+ADDED_BEFORE = "This endpoint was added before, by the first click. If you did not see its secret, open the endpoint and replace the secret."
 OLD_SECRET_LIVES = timedelta(hours=24)
 
 
@@ -33,6 +43,18 @@ class Change:
     paused: bool | None = None
 
 
+class OldSecretWorks(Exception):
+    """The secret was replaced before, and the one before that is valid until `ends_at`."""
+
+    def __init__(self, ends_at: datetime) -> None:
+        super().__init__()
+        self.ends_at = ends_at
+
+
+class NoOldSecret(Exception):
+    """The endpoint has only one valid secret."""
+
+
 def endpoint_not_found() -> Refused:
     """The refusal for an unknown id. Another merchant's endpoint gets the same one."""
     return Refused(Code.NOT_FOUND, "There is no such webhook endpoint. GET /webhook-endpoints lists yours.")
@@ -42,18 +64,33 @@ def _new_secret() -> str:
     return f"whsec_{base64.b64encode(random_secrets.token_bytes(32)).decode()}"
 
 
-async def register(context: Context, merchant_id: UUID, url: str, description: str) -> tuple[Endpoint, str]:
-    """Add an endpoint. Return it with its secret, which is never shown again."""
-    endpoint_id, secret = context.new_id(), _new_secret()
+async def register(
+    context: Context,
+    merchant_id: UUID,
+    url: str,
+    description: str,
+    cause: Cause | None = None,
+    endpoint_id: UUID | None = None,
+) -> tuple[Endpoint, str]:
+    """Add an endpoint. Return it with its secret, which is never shown again.
+
+    `endpoint_id` is the id that a form has, so that its second click adds nothing: it raises BadChange.
+    """
+    endpoint_id, secret = endpoint_id or context.new_id(), _new_secret()
     sealed = context.vault.encrypt(secret, f"endpoint-secret:{endpoint_id}")
     made = Endpoint(merchant_id, endpoint_id, url, description, "active", sealed, None, None, context.now())
-    # Registrations of one merchant wait for this lock before they take a database session.
-    async with (
-        context.lock(merchant_id),
-        context.pool.session() as connection,
-        connection.transaction(),
-    ):
-        added = await endpoints.insert(connection, made, MOST_ENDPOINTS)
+    try:
+        # Registrations of one merchant wait for this lock before they take a database session.
+        async with (
+            context.lock(merchant_id),
+            context.pool.session() as connection,
+            connection.transaction(),
+        ):
+            added = await endpoints.insert(connection, made, MOST_ENDPOINTS)
+            if added:
+                await _record(context, connection, "webhooks.add", None, made, cause)
+    except asyncpg.UniqueViolationError:
+        raise BadChange(ADDED_BEFORE) from None
     if not added:
         raise Refused(
             Code.VALIDATION_FAILED, f"There are {MOST_ENDPOINTS} endpoints already. Remove one first."
@@ -69,7 +106,9 @@ async def find(context: Context, merchant_id: UUID, endpoint_id: UUID) -> Endpoi
     return found
 
 
-async def change(context: Context, merchant_id: UUID, endpoint_id: UUID, asked: Change) -> Endpoint:
+async def change(
+    context: Context, merchant_id: UUID, endpoint_id: UUID, asked: Change, cause: Cause | None = None
+) -> Endpoint:
     """Change, pause or resume an endpoint. Pending deliveries go to the new address; a paused endpoint loses no event."""
 
     def to(found: Endpoint) -> Endpoint:
@@ -80,11 +119,16 @@ async def change(context: Context, merchant_id: UUID, endpoint_id: UUID, asked: 
             state=found.state if asked.paused is None else "paused" if asked.paused else "active",
         )
 
-    return await _changed(context, merchant_id, endpoint_id, to)
+    return await _changed(context, merchant_id, endpoint_id, to, "webhooks.change", cause)
 
 
 async def _changed(
-    context: Context, merchant_id: UUID, endpoint_id: UUID, to: Callable[[Endpoint], Endpoint]
+    context: Context,
+    merchant_id: UUID,
+    endpoint_id: UUID,
+    to: Callable[[Endpoint], Endpoint],
+    action: str,
+    cause: Cause | None,
 ) -> Endpoint:
     """Read, change and write under the row's lock, so that a change never restores a secret that was just rotated."""
     async with context.pool.session() as connection, connection.transaction():
@@ -93,7 +137,39 @@ async def _changed(
             raise endpoint_not_found()
         changed = to(found)
         await endpoints.update(connection, changed)
+        if changed != found:
+            await _record(context, connection, action, found, changed, cause)
     return changed
+
+
+async def _record(
+    context: Context,
+    connection: Connection,
+    action: str,
+    before: Endpoint | None,
+    after: Endpoint,
+    cause: Cause | None,
+) -> None:
+    if cause is None:
+        return
+    note = AuditNote(
+        action,
+        f"Webhook endpoint {after.url}",
+        cause.reason,
+        before=None if before is None else _facts(before),
+        after=_facts(after),
+    )
+    await record(context, after.merchant_id, cause.actor, note, connection)
+
+
+def _facts(endpoint: Endpoint) -> dict[str, str]:
+    return {"url": endpoint.url, "description": endpoint.description, "state": endpoint.state}
+
+
+def old_secret_ends_at(endpoint: Endpoint) -> datetime | None:
+    """Return when the endpoint's old secret ends, or None if only one secret is valid."""
+    ends_at = endpoint.old_secret_ends_at
+    return ends_at if endpoint.old_secret is not None and ends_at and ends_at > utc_now() else None
 
 
 async def rotate(
@@ -103,31 +179,56 @@ async def rotate(
     old_lives: timedelta = OLD_SECRET_LIVES,
     *,
     again: bool = False,
+    once: bool = False,
+    cause: Cause | None = None,
 ) -> tuple[Endpoint, str]:
     """Create a new secret.
 
     The old secret also signs until `old_lives` has passed. With `again`, the new secret replaces the last new one, and
-    the old secret stays valid as before.
+    the old secret stays valid as before. Raises NoOldSecret then, if there is none. With `once`, raises OldSecretWorks while an
+    earlier old secret is valid: the receiver may still need it.
     """
     secret = _new_secret()
     sealed = context.vault.encrypt(secret, f"endpoint-secret:{endpoint_id}")
-    ends_at: datetime = utc_now() + old_lives
 
     def to(found: Endpoint) -> Endpoint:
+        lives_until = old_secret_ends_at(found)
+        if again and lives_until is None:
+            raise NoOldSecret
         if again:
             return replace(found, secret=sealed)
-        return replace(found, secret=sealed, old_secret=found.secret, old_secret_ends_at=ends_at)
+        if once and lives_until is not None:
+            raise OldSecretWorks(lives_until)
+        return replace(
+            found, secret=sealed, old_secret=found.secret, old_secret_ends_at=utc_now() + old_lives
+        )
 
-    return await _changed(context, merchant_id, endpoint_id, to), secret
+    action = "webhooks.rotate-lost" if again else "webhooks.rotate"
+    return await _changed(context, merchant_id, endpoint_id, to, action, cause), secret
 
 
-async def remove(context: Context, merchant_id: UUID, endpoint_id: UUID) -> None:
+async def end_old(context: Context, merchant_id: UUID, endpoint_id: UUID, cause: Cause | None = None) -> None:
+    """End the endpoint's old secret now. Raises NoOldSecret if none is valid."""
+
+    def to(found: Endpoint) -> Endpoint:
+        if old_secret_ends_at(found) is None:
+            raise NoOldSecret
+        return replace(found, old_secret=None, old_secret_ends_at=None)
+
+    await _changed(context, merchant_id, endpoint_id, to, "webhooks.end-old", cause)
+
+
+async def remove(context: Context, merchant_id: UUID, endpoint_id: UUID, cause: Cause | None = None) -> None:
     """Remove an endpoint. Its pending deliveries are parked, and its attempts stay readable."""
-    await _changed(context, merchant_id, endpoint_id, lambda found: replace(found, state="deleted"))
+
+    def to(found: Endpoint) -> Endpoint:
+        return replace(found, state="deleted")
+
+    await _changed(context, merchant_id, endpoint_id, to, "webhooks.remove", cause)
     await deliveries.park(context.pool, merchant_id, endpoint_id, context.now())
 
 
-async def send_test(context: Context, client: GuardedClient, merchant_id: UUID, endpoint_id: UUID) -> Attempt:
+async def send_test(context: Context, merchant_id: UUID, endpoint_id: UUID) -> Attempt:
     """Send a `webhook.test` event now and return the attempt. The test is in no feed and is not retried."""
     found = await find(context, merchant_id, endpoint_id)
     identity, now = f"evt_test_{context.new_id().hex}", context.now()
@@ -149,4 +250,8 @@ async def send_test(context: Context, client: GuardedClient, merchant_id: UUID, 
     )
     held = await endpoints.secrets_of(context.pool, merchant_id)
     headers = signed(context, merchant_id, endpoint_id, held, identity, body)
-    return await client.post(found.url, headers, body)
+    client = GuardedClient(loopback=context.settings.loopback_webhooks, connections=1)
+    try:
+        return await client.post(found.url, headers, body)
+    finally:
+        await client.close()

@@ -8,6 +8,7 @@ from cuota.core.refusal import Code, FieldError, Refused
 from cuota.db.webhook import deliveries, events
 from cuota.db.webhook.events import FeedPosition
 from cuota.flows.context import Context
+from cuota.flows.desk.record import AuditNote, Cause, record
 from cuota.flows.webhook.manage_endpoints import endpoint_not_found, find
 from cuota.flows.webhook.show_event import parse_event_id
 
@@ -38,10 +39,12 @@ async def replay(
     endpoint: str | None = None,
     after: str | None = None,
     until: str | None = None,
+    cause: Cause | None = None,
 ) -> int:
     """Replay events and return how many deliveries will be sent.
 
-    `after` and `until` are event ids; `until` is included, `after` is not.
+    `after` and `until` are event ids; `until` is included, `after` is not. With a `cause`, the replay stands in the merchant's
+    audit log before anything is sent. Without one, the caller writes the entry.
     """
     low = await position_of(context, merchant_id, "after", after) if after else 0
     high = await position_of(context, merchant_id, "until", until) if until else deliveries.LAST
@@ -54,6 +57,12 @@ async def replay(
             receiver = (await find(context, merchant_id, UUID(endpoint))).endpoint_id
         except ValueError:
             raise endpoint_not_found() from None
+    if cause is not None:
+        words = f"Event {event}" if event else f"Events after {after or 'the first'}, until {until or 'now'}"
+        note = AuditNote(
+            "webhooks.replay", words, cause.reason, after={"endpoint": endpoint} if endpoint else None
+        )
+        await record(context, merchant_id, cause.actor, note)
     return await deliveries.send_again(
         context.pool, merchant_id, context.now(), receiver=receiver, after=low, until=high
     )

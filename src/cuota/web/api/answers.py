@@ -22,8 +22,8 @@ def configuration(merchant: Merchant) -> bytes:
     """The answer of `GET /configuration`."""
     return encode(
         {
-            "minimumAmount": decimal_from(merchant.minimum),
-            "maximumAmount": decimal_from(merchant.maximum),
+            "minimumAmount": decimal_from(merchant.lowest),
+            "maximumAmount": decimal_from(merchant.highest),
             "deferFundsCapture": merchant.defer_funds_capture,
         }
     )

@@ -6,7 +6,6 @@ A merchant can register, list, change, pause and remove an endpoint, rotate its 
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlsplit
 from uuid import UUID
 
 from starlette.requests import Request
@@ -15,20 +14,20 @@ from starlette.responses import Response
 from cuota.config import Settings
 from cuota.core.instant import timestamp
 from cuota.core.refusal import Refused
-from cuota.core.webhook.destination import is_inside
 from cuota.db.order.documents import encode
 from cuota.db.webhook import endpoints
 from cuota.db.webhook.endpoints import Endpoint
 from cuota.flows.webhook import manage_endpoints as manage
 from cuota.flows.webhook.replay_webhooks import replay
-from cuota.rails.http import GuardedClient
 from cuota.web import idempotent
-from cuota.web.addresses import BadAddress, read_address
+from cuota.web.addresses import BadAddress
+from cuota.web.api.cause import cause_of
 from cuota.web.api.events import read_range
 from cuota.web.body import parse_object, read_bytes, require_json
 from cuota.web.fields import Reader, WrongField, text, wrong_type
 from cuota.web.ids import guid
 from cuota.web.service import merchant_of, service_of
+from cuota.web.webhook_address import read_webhook_address
 
 
 def _shown(endpoint: Endpoint, secret: str | None = None) -> dict[str, Any]:
@@ -60,12 +59,9 @@ def _read(body: dict[str, Any], settings: Settings, *, new: bool) -> manage.Chan
         if not isinstance(value, str):
             raise wrong_type("a string")
         try:
-            checked = read_address(value, https_only=not settings.sandbox)
+            return read_webhook_address(value, settings)
         except BadAddress as bad:
             raise WrongField("invalid", str(bad)) from None
-        if is_inside(urlsplit(checked).hostname or "", loopback=settings.loopback_webhooks):
-            raise WrongField("invalid", "must be a public address, not one inside a private network")
-        return checked
 
     def flag(value: Any) -> bool:
         if not isinstance(value, bool):
@@ -74,7 +70,7 @@ def _read(body: dict[str, Any], settings: Settings, *, new: bool) -> manage.Chan
 
     change = manage.Change(
         url=reader.read(body, "url", address, required=new),
-        description=reader.read(body, "description", text(0, 200)),
+        description=reader.read(body, "description", text(0, manage.LONGEST_DESCRIPTION)),
         paused=None if new else reader.read(body, "paused", flag),
     )
     reader.finish()
@@ -99,7 +95,9 @@ async def _register(request: Request, merchant_id: UUID) -> Response:
     async def act() -> bytes:
         new = _read(parse_object(body), context.settings, new=True)
         assert new.url is not None
-        endpoint, secret = await manage.register(context, merchant_id, new.url, new.description or "")
+        endpoint, secret = await manage.register(
+            context, merchant_id, new.url, new.description or "", cause_of(request)
+        )
         return encode(_shown(endpoint, secret))
 
     return await idempotent.answer_plain(request, merchant_id, body, act, secret=True)
@@ -113,9 +111,10 @@ async def endpoint_item(request: Request) -> Response:
         require_json(request)
         body = parse_object(await read_bytes(request))
         change = _read(body, context.settings, new=False)
-        return _json(_shown(await manage.change(context, merchant.merchant_id, endpoint_id, change)))
+        changed = await manage.change(context, merchant.merchant_id, endpoint_id, change, cause_of(request))
+        return _json(_shown(changed))
     if request.method == "DELETE":
-        await manage.remove(context, merchant.merchant_id, endpoint_id)
+        await manage.remove(context, merchant.merchant_id, endpoint_id, cause_of(request))
         return _json({"id": endpoint_id, "state": "deleted"})
     return _json(_shown(await manage.find(context, merchant.merchant_id, endpoint_id)))
 
@@ -126,7 +125,8 @@ async def endpoint_rotate(request: Request) -> Response:
     context, endpoint_id = service_of(request).context, _id_of(request)
 
     async def act() -> bytes:
-        return encode(_shown(*await manage.rotate(context, merchant.merchant_id, endpoint_id)))
+        made = await manage.rotate(context, merchant.merchant_id, endpoint_id, cause=cause_of(request))
+        return encode(_shown(*made))
 
     body = await read_bytes(request)
     return await idempotent.answer_plain(request, merchant.merchant_id, body, act, secret=True)
@@ -138,11 +138,7 @@ async def endpoint_test(request: Request) -> Response:
     context, endpoint_id = service_of(request).context, _id_of(request)
 
     async def act() -> bytes:
-        client = GuardedClient(loopback=context.settings.loopback_webhooks, connections=1)
-        try:
-            attempt = await manage.send_test(context, client, merchant.merchant_id, endpoint_id)
-        finally:
-            await client.close()
+        attempt = await manage.send_test(context, merchant.merchant_id, endpoint_id)
         return encode(
             {
                 "acknowledged": attempt.acknowledged,
@@ -165,7 +161,12 @@ async def endpoint_replay(request: Request) -> Response:
     async def act() -> bytes:
         after, until = read_range(parse_object(body))
         again = await replay(
-            context, merchant.merchant_id, endpoint=str(endpoint_id), after=after, until=until
+            context,
+            merchant.merchant_id,
+            endpoint=str(endpoint_id),
+            after=after,
+            until=until,
+            cause=cause_of(request),
         )
         return encode({"replayed": again})
 

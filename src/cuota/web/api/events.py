@@ -20,6 +20,7 @@ from cuota.flows.context import Context
 from cuota.flows.webhook.replay_webhooks import place_of, position_of, replay
 from cuota.flows.webhook.show_event import event_body
 from cuota.web import idempotent
+from cuota.web.api.cause import cause_of
 from cuota.web.body import parse_object, read_bytes, require_json
 from cuota.web.fields import Reader, text
 from cuota.web.service import merchant_of, service_of
@@ -136,7 +137,9 @@ async def event_replay(request: Request) -> Response:
     context, name = service_of(request).context, request.path_params["event_id"]
 
     async def act() -> bytes:
-        return encode({"replayed": await replay(context, merchant.merchant_id, event=name)})
+        return encode(
+            {"replayed": await replay(context, merchant.merchant_id, event=name, cause=cause_of(request))}
+        )
 
     return await idempotent.answer_plain(request, merchant.merchant_id, await read_bytes(request), act)
 
@@ -153,7 +156,7 @@ async def replay_range(request: Request) -> Response:
 
     async def act() -> bytes:
         after, until = read_range(parse_object(body))
-        again = await replay(context, merchant.merchant_id, after=after, until=until)
+        again = await replay(context, merchant.merchant_id, after=after, until=until, cause=cause_of(request))
         return encode({"replayed": again})
 
     return await idempotent.answer_plain(request, merchant.merchant_id, body, act)

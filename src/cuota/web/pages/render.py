@@ -108,9 +108,9 @@ def page(
     """Render a template. The page's security policy allows its forms to send to this service only.
 
     `allowed` are more sources, by directive of that policy, such as those of the card rail on a page with a card's fields.
-    The script of passkeys asks this service for a challenge.
+    The script of passkeys asks this service for a challenge, and the script of downloads for a file.
     """
-    if context.get("passkey_script"):
+    if context.get("passkey_script") or context.get("download_script"):
         allowed = {**(allowed or {}), "connect-src": ["'self'"]}
     templates = _templates(framed=bool(place.ancestors))
     html = templates.get_template(template).render(brand=brand(request), links=links(request), **context)

@@ -1,14 +1,17 @@
-"""Finds the network address of a client, for rate limits.
+"""Finds the network address of a client, for rate limits and logs.
 
 Of an IPv6 address only the first 64 bits are used: a provider gives one customer a whole block of that size.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from starlette.requests import Request
 
+from cuota.config import Settings
+from cuota.config.reading import Network
 from cuota.web.service import service_of
 
 ClientAddress = IPv4Address | IPv6Address
@@ -23,20 +26,40 @@ def client_address(request: Request) -> str | None:
     A private or loopback address of any other sender gives None. It is probably a proxy that the settings do not name,
     and all consumers would share it: a rate limit on that address would lock all of them out.
     """
-    peer = _read(request.client.host) if request.client else None
+    sender = request.client.host if request.client else ""
+    forwarded = ",".join(request.headers.getlist("x-forwarded-for"))
+    return _client(service_of(request).settings.trusted_proxies, sender, forwarded)
+
+
+def _client(trusted: tuple[Network, ...], sender: str, forwarded: str) -> str | None:
+    peer = _read(sender)
     if peer is None:
         return None
-    trusted = service_of(request).settings.trusted_proxies
     if not any(peer in network for network in trusted):
         return None if peer.is_private or peer.is_loopback else _text(peer)
-    named = ",".join(request.headers.getlist("x-forwarded-for")).split(",")
-    for text in reversed(named):
+    for text in reversed(forwarded.split(",")):
         address = _read(text.strip())
         if address is None:
             return None
         if not any(address in network for network in trusted):
             return _text(address)
     return None
+
+
+def seen_address(request: Request) -> str:
+    """Return the address for a log: the client's own, or else the sender's. Empty if neither is known."""
+    return client_address(request) or (request.client.host if request.client else "")
+
+
+# A merchant calls from few addresses, and the request log asks for each call.
+_remembered = lru_cache(maxsize=1024)(_client)
+
+
+def seen_address_of(settings: Settings, sender: str, forwarded: str) -> str:
+    """Return the same for a sender and the value of its X-Forwarded-For header."""
+    return (
+        _remembered(settings.trusted_proxies, sender, forwarded if settings.trusted_proxies else "") or sender
+    )
 
 
 def _read(text: str) -> ClientAddress | None:

@@ -92,6 +92,8 @@ class Edge:
                     # The rest of the body may still arrive, and nobody reads it.
                     headers.append(_CLOSE)
                 message["headers"] = _joined(message["headers"], headers)
+            else:
+                _keep_answer(scope, message)
             await send(message)
 
         try:
@@ -109,7 +111,7 @@ class Edge:
             await _refusal(Request(scope), problem)(scope, receive, send_on)
         finally:
             self.admission.leave(place, scope, status)
-            _note(scope, status, started)
+            self._ended(scope, status, time.perf_counter() - started)
 
     def _begin(self, scope: Scope) -> Headers:
         """Give the request its id and its route. Return the headers that its answer must have."""
@@ -127,6 +129,12 @@ class Edge:
         if self.draining:
             headers.append(_CLOSE)
         return headers
+
+    def _ended(self, scope: Scope, status: int, seconds: float) -> None:
+        """Note the end of a request, in the request log of its merchant too."""
+        _note(scope, status, seconds)
+        if self.service.requests is not None and (record := scope.get("record")) is not None:
+            self.service.requests.end(record, scope, status, seconds)
 
     async def _turn_away(self, scope: Scope, send: Send, headers: Headers) -> None:
         """Answer 503, in the error form of the route. The most frequent form, JSON, has a faster path here."""
@@ -160,6 +168,12 @@ class Edge:
         await answer(scope, receive, send)
 
 
+def _keep_answer(scope: Scope, message: Message) -> None:
+    """Keep a part of the answer for the request log."""
+    if (record := scope.get("record")) is not None:
+        record.answered(message.get("body", b""))
+
+
 def _joined(own: Headers, headers: Headers) -> Headers:
     """Return `own`, the headers of the answer, plus those of `headers` whose names the answer does not set."""
     given = [name for name, _ in own]
@@ -189,12 +203,11 @@ def _refuse_doubled(scope: Scope, headers: Headers) -> None:
         raise unauthorized()
 
 
-def _note(scope: Scope, status: int, started: float) -> None:
+def _note(scope: Scope, status: int, seconds: float) -> None:
     """Count the request and write one log line.
 
     The line holds ids and the route's template. It never holds the actual path, the query, the body or personal data.
     """
-    seconds = time.perf_counter() - started
     route: Route = scope["route"]
     count_request(route.path, scope["method"] if route.is_known else "other", status, seconds)
     if log.isEnabledFor(logging.INFO):

@@ -67,6 +67,10 @@ CARD_CALLS = Counter("cuota_card_calls", "Calls to card rails since the service 
 CARD_EVENTS = Counter(
     "cuota_card_events", "Events of card processors applied since the service started", ["rail", "kind"]
 )
+_LOGGED = Counter(
+    "cuota_request_log", "Calls for the request log of merchants since the service started", ["outcome"]
+)
+LOGGED = {outcome: _LOGGED.labels(outcome) for outcome in ("written", "dropped")}
 POOL = Gauge("cuota_pool_sessions", "Database sessions", ["state"], multiprocess_mode="livesum")
 # The status that an event brings its order to, by the event's type.
 _STATUS_OF = {"order.created": Status.CREATED, **FINAL_STATUS}
@@ -131,6 +135,11 @@ def count_card_call(rail: str, result: str) -> None:
 def count_card_event(rail: str, kind: str) -> None:
     """Count an event of a card processor that was applied."""
     CARD_EVENTS.labels(rail, kind).inc()
+
+
+def count_logged(outcome: str, calls: int = 1) -> None:
+    """Count calls that the request log has `written`, or has `dropped` because the database was too slow."""
+    LOGGED[outcome].inc(calls)
 
 
 class Sparing:

@@ -25,7 +25,7 @@ class Routes:
     """An index of the route table. If several rows match, one with a fixed last segment wins, then the first row."""
 
     def __init__(self, table: Iterable[Route]) -> None:
-        rows = tuple(table)
+        self.rows = rows = tuple(table)
         # Paths of the health checks.
         self.probes = frozenset(row.path for row in rows if row.probe)
         self._fixed: dict[tuple[str, str], Route] = {}

@@ -16,11 +16,13 @@ from cuota.db.desk import approvals
 from cuota.flows.desk.approve_move import ask_approval
 from cuota.flows.desk.record import Actor
 from cuota.flows.webhook.show_event import event_id
-from cuota.web.app import DESK, ROUTES
+from cuota.web.app import ROUTES
+from cuota.web.desk_routes import DESK
 from support.disputes import disputed
 from support.makers import Merchant
 from support.pages.passkeys import Keyed
 from support.pages.staff import Staff
+from support.request_log import written
 from support.settlement_rows import Row, paid
 
 # They are for a browser that is not signed in yet, or that signs out.
@@ -110,6 +112,7 @@ async def test_another_merchants_ids_are_answered_like_ids_that_nobody_has(
     order = await auto_merchant.approved()
     note = EvidenceFile("note.txt", "text/plain", b"Nothing came.")
     dispute = await disputed(auto_merchant, order, 4000, files=(note,))
+    hook = await auto_merchant.http.post("/webhook-endpoints", json={"url": "https://shop.example/hooks"})
     pool = staff.service.context.pool
     (file,) = await pool.fetch(
         "SELECT evidence_id FROM dispute_files WHERE dispute_id = $1", dispute.dispute_id
@@ -121,6 +124,8 @@ async def test_another_merchants_ids_are_answered_like_ids_that_nobody_has(
         "payout_id": await paid(auto_merchant, Row("capture", 100)),
         "dispute_id": str(dispute.dispute_id),
         "approval_id": str(await asked_for(auto_merchant, person, order)),
+        "request_id": str((await written(auto_merchant))[0].request_id),
+        "endpoint_id": hook.json()["id"],
         "passkey_id": await passkey_of(other),
         "evidence_id": str(file["evidence_id"]),
         "number": "1",

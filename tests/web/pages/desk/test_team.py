@@ -8,12 +8,11 @@ from collections.abc import Callable
 
 import pytest
 
-from cuota.commands.desk import OPERATOR
 from cuota.core.desk.role import Role
 from cuota.db.desk import people
 from cuota.flows.desk import change_team
 from cuota.flows.desk.change_team import BadTeam
-from cuota.flows.desk.record import Actor
+from cuota.flows.desk.record import OPERATOR, Actor
 from cuota.flows.desk.send_links import send_links
 from cuota.rails import inbox
 from support.makers import Merchant

@@ -42,6 +42,7 @@ from cuota.web.pages.checkout.known_browser import drop_token
 from cuota.web.pages.checkout.session import see_other
 from cuota.web.pages.checkout.view import plan_of
 from cuota.web.pages.render import PageContext, page
+from cuota.web.pages.support import support_links
 from cuota.web.service import service_of
 
 A_PAGE = 20
@@ -109,6 +110,7 @@ async def plan(request: Request, known: Known, detail: PlanDetail) -> Response:
         now = asked
     context: PageContext = {
         **_page_of(request, known, detail, shown.merchant, None),
+        "support": support_links(shown.support_email, shown.support_url),
         "home": PATH,
         "agreed": day_there(shown.agreed_at, shown.zone, year=True),
         "state": state,

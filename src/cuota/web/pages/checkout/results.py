@@ -37,7 +37,7 @@ async def result(request: Request, checkout: Checkout, secret: str, *, leaving: 
     Details of the plan and the reasons of a decline are shown only in a browser that verified the consumer's phone number.
     `leaving`: the consumer has just pressed the cancel control.
     """
-    order, shop = checkout.order, checkout.merchant.name
+    order, shop = checkout.order, checkout.merchant.shown_name
     approved = order.status is Status.APPROVED
     back = way_back(checkout, success=approved)
     goes = _goes_after(checkout, leaving=leaving) if back else None
@@ -112,7 +112,7 @@ async def _merchant_message(request: Request, checkout: Checkout) -> dict[str, o
 
 def _words(checkout: Checkout) -> tuple[str, list[str]]:
     order = checkout.order
-    shop = checkout.merchant.name
+    shop = checkout.merchant.shown_name
     if order.status is Status.APPROVED and not checkout.verified:
         return "Your order is confirmed", [f"{shop} has your order."]
     if order.status is Status.APPROVED:

@@ -111,7 +111,7 @@ async def _ended(request: Request, checkout: Checkout, secret: str, said: str | 
     if order.charging is not None:
         return await charging(request, checkout, secret, said)
     if service_of(request).context.now() >= order.expires_at:
-        back = way_back(checkout, success=False, expired=True), f"Back to {checkout.merchant.name}"
+        back = way_back(checkout, success=False, expired=True), f"Back to {checkout.merchant.shown_name}"
         text = f"{expired_words(order)} Your cart is still in the shop: start again from there."
         message = told(checkout, "closed", "session_expired")
         place = place_of(checkout)
@@ -178,7 +178,7 @@ async def _context(request: Request, checkout: Checkout, secret: str, step: str)
             "values": await details_values(request, checkout),
         }
     if step == "shipping":
-        lead = f"So that {checkout.merchant.name} knows where to send your order."
+        lead = f"So that {checkout.merchant.shown_name} knows where to send your order."
         return {
             **common(request, checkout, secret, title="Where to send it", lead=lead, step=step),
             "values": shipping_values(checkout),

@@ -17,13 +17,16 @@ from cuota.core.checkout.start import Display, Integration, Start
 from cuota.core.consumer import Profile, ShippingAddress
 from cuota.core.dates import day
 from cuota.core.installment import Installment
+from cuota.core.merchant import Merchant
 from cuota.core.order.order import Order
 from cuota.core.plan.finance import terms
 from cuota.db.checkout.loaded import Checkout
 from cuota.db.order.documents import Document, encode
 from cuota.web.addresses import with_query
 from cuota.web.pages.checkout.session import FRAMED, base_path, csrf_of
+from cuota.web.pages.logos import logo_address
 from cuota.web.pages.render import ALONE, FramePolicy
+from cuota.web.pages.support import support_links
 from cuota.web.service import service_of
 
 
@@ -126,7 +129,7 @@ def common(
     number = steps_of(checkout).index(step) + 1 if step else None
     return {
         "page": {"title": title, "lead": lead, "step": number, "steps": len(steps_of(checkout))},
-        "merchant": {"name": checkout.merchant.name},
+        "merchant": _merchant(checkout.merchant),
         "total": money.shown(order.amount, order.currency),
         "sandbox": service_of(request).settings.sandbox,
         "form": form_for(request, checkout, secret),
@@ -136,6 +139,16 @@ def common(
         "values": {},
         "lines": _lines(document, order.currency),
         "charges": _charges(document, order.currency),
+    }
+
+
+def _merchant(merchant: Merchant) -> dict[str, object]:
+    """Return the merchant as the pages show it: its name and logo, and where to ask a question."""
+    own = merchant.own
+    return {
+        "name": merchant.shown_name,
+        "logo": logo_address(merchant.merchant_id, own.logo) if own.logo else None,
+        "support": support_links(own.support_email, own.support_url),
     }
 
 

@@ -24,12 +24,15 @@ ACTIONS = (
     ("", "Every action"),
     ("order.", "Money of orders"),
     ("team.", "Team and access"),
+    ("settings.", "Settings"),
     ("passkey.", "Passkeys"),
     ("orders.", "Exports of orders"),
     ("payouts.", "Exports of payouts"),
+    ("bank.", "Bank account"),
     ("dispute.", "Disputes"),
     ("webhooks.", "Webhooks"),
     ("keys.", "Keys of the API"),
+    ("origins.", "Web origins"),
     ("sandbox.", "Clock of the sandbox"),
 )
 _EMPTY = (

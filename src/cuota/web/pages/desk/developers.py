@@ -7,8 +7,9 @@ from collections.abc import Awaitable, Callable
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cuota.core.credential import SCOPE_WORDS, Scope
+from cuota.core.credential import SCOPE_WORDS, Scope, credential_name
 from cuota.core.desk.role import Action
+from cuota.db.merchant import merchants
 from cuota.db.merchant import secrets as merchant_secrets
 from cuota.db.merchant.credentials import Credential
 from cuota.db.merchant.secrets import SecretKind
@@ -19,12 +20,12 @@ from cuota.flows.merchant.manage_merchants import BadMerchant
 from cuota.flows.merchant.rotate_secrets import end_old_secret, rotate_merchant_secret
 from cuota.web.pages.checkout.session import see_other
 from cuota.web.pages.desk.team import prove
-from cuota.web.pages.desk.view import common, when
+from cuota.web.pages.desk.view import common, failed, when
 from cuota.web.pages.desk.visit import PATH, Desk, allowed
 from cuota.web.pages.render import PageContext, page
 from cuota.web.service import service_of
 
-_DEVELOPERS = f"{PATH}/developers"
+DEVELOPERS = f"{PATH}/developers"
 # The labels and values of new secrets; empty if there is nothing to show.
 Shown = list[tuple[str, str]]
 _KINDS = {
@@ -36,21 +37,24 @@ _KINDS = {
 @allowed(Action.READ_KEYS)
 async def developers(request: Request, desk: Desk) -> Response:
     """List the credentials and the secrets, never a secret itself."""
-    return await _page(request, desk)
+    return await developers_page(request, desk)
 
 
-async def _page(request: Request, desk: Desk, errors: dict[str, str] | None = None) -> Response:
+async def developers_page(request: Request, desk: Desk, errors: dict[str, str] | None = None) -> Response:
+    """Return the page. `errors` are those of the form that was sent."""
     context = service_of(request).context
+    merchant = await merchants.read(context.pool, desk.merchant_id)
     live = await manage.live_credentials(context, desk.merchant_id)
     shown: PageContext = {
         **common(
-            request, desk, "Developers", here=_DEVELOPERS, lead="What your servers need to call the API."
+            request, desk, "Developers", here=DEVELOPERS, lead="What your servers need to call the API."
         ),
         "audience": context.settings.audience,
         "token_address": f"{context.settings.auth_url}/oauth/token",
         "merchant_id": str(desk.merchant_id),
         "rows": [_row(each) for each in live],
         "secrets": [await _secret(context, desk, kind) for kind in _KINDS],
+        "origins": merchant.origins if merchant else (),
         "scopes": [
             {"value": scope.value, "label": f"{label}: {may}"} for scope, (label, may) in SCOPE_WORDS.items()
         ],
@@ -59,21 +63,15 @@ async def _page(request: Request, desk: Desk, errors: dict[str, str] | None = No
         "values": {"scope": Scope.READ.value},
     }
     if errors:
-        named = {name: text for name, text in errors.items() if name}
-        shown |= {
-            "errors": named,
-            "notice": errors.get(""),
-            "notice_tone": "error",
-            "values": {"scope": Scope.READ.value, **desk.form},
-        }
-    return page(request, "desk/developers.html", shown, status=400 if errors else 200)
+        return page(request, "desk/developers.html", failed(shown, errors, desk.form), status=400)
+    return page(request, "desk/developers.html", shown)
 
 
 def _row(each: Credential) -> PageContext:
     old = each.old_secret_ends_at
     return {
         "id": each.client_id,
-        "name": each.name or "first credential",
+        "name": credential_name(each.name),
         "scope": SCOPE_WORDS[each.scope][0],
         "since": when(each.created_at),
         "old": when(old) if old and old > utc_now() else None,
@@ -99,22 +97,22 @@ async def change(request: Request, desk: Desk) -> Response:
     if not errors and not reason:
         errors = {"reason": "Say why, in a few words. The audit log keeps the reason."}
     if errors:
-        return await _page(request, desk, errors)
+        return await developers_page(request, desk, errors)
     context, act = service_of(request).context, _ACTS.get(desk.form.get("do", ""))
     if act is None:
-        return await _page(request, desk, {"": "Choose what to change."})
+        return await developers_page(request, desk, {"": "Choose what to change."})
     try:
         new = await act(context, desk, reason)
     except BadMerchant as bad:
         await _log(context, desk, "keys.refused", str(bad), reason)
-        return await _page(request, desk, {"": str(bad)})
+        return await developers_page(request, desk, {"": str(bad)})
     if not new:
-        return see_other(f"{_DEVELOPERS}?said=keys")
+        return see_other(f"{DEVELOPERS}?said=keys")
     lead = "Copy these now. They are not shown again."
     shown: PageContext = {
-        **common(request, desk, "New secret", here=_DEVELOPERS, lead=lead),
+        **common(request, desk, "New secret", here=DEVELOPERS, lead=lead),
         "secrets": new,
-        "back": _DEVELOPERS,
+        "back": DEVELOPERS,
     }
     return page(request, "desk/new_secret.html", shown)
 
@@ -129,7 +127,7 @@ async def _add(context: Context, desk: Desk, reason: str) -> Shown:
     asked = desk.form.get("scope", "")
     if asked not in set(Scope):
         raise BadMerchant("Choose what the credential may do.")
-    name = manage.credential_name(desk.form.get("name", ""))
+    name = manage.read_credential_name(desk.form.get("name", ""))
     await _log(context, desk, "keys.add", f"Credential {name}", reason, {"scope": asked})
     client_id, secret = await manage.add_credential(context, desk.merchant_id, name, Scope(asked))
     return [("client_id", client_id), ("client_secret", secret)]
@@ -137,7 +135,7 @@ async def _add(context: Context, desk: Desk, reason: str) -> Shown:
 
 async def _found(context: Context, desk: Desk) -> tuple[Credential, str]:
     found = await manage.find_credential(context, desk.merchant_id, desk.form.get("client_id", ""))
-    return found, f"Credential {found.name or 'first credential'} ({found.client_id})"
+    return found, f"Credential {credential_name(found.name)} ({found.client_id})"
 
 
 async def _replace(context: Context, desk: Desk, reason: str) -> Shown:

@@ -12,11 +12,12 @@ from starlette.responses import Response
 
 from cuota.core import money
 from cuota.core.desk.role import Action
+from cuota.core.desk.sort import DISPUTE_SORT_WORDS, Sort, read_sort
 from cuota.core.dispute.dispute import DisputeParty, DisputeStatus
 from cuota.core.dispute.evidence import EvidenceFile
 from cuota.core.dispute.evidence_file import check_files
 from cuota.core.refusal import Code, Refused
-from cuota.db.dispute import listing
+from cuota.db.desk import sorted_lists
 from cuota.flows.context import Context
 from cuota.flows.desk.record import AuditNote, record
 from cuota.flows.dispute.answer_dispute import accept_dispute, appeal_dispute, submit_evidence
@@ -34,7 +35,7 @@ from cuota.web.pages.desk.dispute_view import (
     next_words,
     statement_rows,
 )
-from cuota.web.pages.desk.view import common, day_of
+from cuota.web.pages.desk.view import common, day_of, sort_options
 from cuota.web.pages.desk.visit import PATH, Desk, allowed, allowed_with_files, id_in_path, missing
 from cuota.web.pages.render import PageContext, page
 from cuota.web.problem import status_of
@@ -56,18 +57,21 @@ async def disputes(request: Request, desk: Desk) -> Response:
     """List the disputes, newest first."""
     view = request.query_params.get("view", "")
     view = view if view in VIEWS else ""
+    sort = read_sort(request.query_params.get("sort", ""), DISPUTE_SORT_WORDS)
     try:
-        below = guid(request.query_params.get("after", ""))
+        after = guid(request.query_params.get("after", ""))
     except Refused:
-        below = listing.NEWEST
+        after = None
     pool = service_of(request).context.pool
-    found = await listing.page(pool, desk.merchant_id, below, VIEWS[view][1], None, A_PAGE + 1)
+    found = await sorted_lists.disputes(pool, desk.merchant_id, sort, after, VIEWS[view][1], A_PAGE + 1)
     shown = found[:A_PAGE]
-    query = f"view={view}&" if view else ""
+    query = (f"view={view}&" if view else "") + (f"sort={sort}&" if sort is not Sort.NEWEST else "")
     values: PageContext = {
         **common(request, desk, "Disputes", here=DISPUTES),
         "views": [{"value": value, "label": label} for value, (label, _) in VIEWS.items()],
         "view": view,
+        "sorts": sort_options(DISPUTE_SORT_WORDS),
+        "sort": sort.value,
         "rows": [
             {
                 "address": f"{DISPUTES}/{each.dispute.dispute_id}",

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.desk.role import Action
+from cuota.core.desk.sort import Sort
 from cuota.core.instant import timestamp
 from cuota.core.money import text_of
 from cuota.db.desk import orders as listing
@@ -55,6 +56,7 @@ def _page(request: Request, desk: Desk, errors: dict[str, str]) -> Response:
         "address": filters.address(_EXPORT),
         "back": filters.address(),
         "asks_code": not desk.fresh,
+        "download_script": True,
         "values": desk.form,
         "errors": errors,
     }
@@ -70,9 +72,14 @@ async def export(request: Request, desk: Desk) -> Response:
     if errors := await prove(request, desk):
         return _page(request, desk, errors)
     filters = read_filters(request)
-    note = AuditNote("orders.export", f"Orders as CSV: {filters.address()}", reason)
+    what = "Orders as CSV, continued" if filters.after else "Orders as CSV"
+    note = AuditNote("orders.export", f"{what}: {filters.address()}", reason)
     await record(context, desk.merchant_id, desk.actor, note)
-    asked = replace(asked_of(request, desk, filters), after=None)
+    # With `after`, a download goes on that was interrupted.
+    asked = asked_of(request, desk, filters)
+    if asked.sorts_matches:
+        # The file has every match, and not only the newest ones.
+        asked = replace(asked, sort=Sort.NEWEST)
 
     async def pages() -> AsyncIterator[bytes]:
         yield rows_of([COLUMNS])
@@ -89,7 +96,10 @@ async def export(request: Request, desk: Desk) -> Response:
             if sent > UNPACED:
                 await asyncio.sleep(took * REST)
 
-    return await stream(request, pages(), "orders")
+    # The script of the page shows how far the file is: ids are ordered by time.
+    ends = [] if asked.sort.by_amount else await listing.ends(context.pool, desk.merchant_id)
+    span = ends[::-1] if asked.sort is Sort.OLDEST else ends
+    return await stream(request, pages(), "orders", {"X-Export-Ids": ",".join(map(str, span))})
 
 
 def _row(each: ListedOrder) -> list[object]:

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 from starlette.requests import Request
 
+from cuota.core.desk.sort import SORT_WORDS, Sort, read_sort
 from cuota.core.desk.terms import asked_terms
 from cuota.core.refusal import Refused
 from cuota.db.desk.orders import Asked, View
@@ -42,7 +43,7 @@ class OrderFilters:
     view: View = View.ALL
     since: date | None = None
     until: date | None = None
-    oldest: bool = False
+    sort: Sort = Sort.NEWEST
     after: UUID | None = None
     wrong: tuple[tuple[str, str], ...] = ()
 
@@ -59,7 +60,7 @@ class OrderFilters:
             "view": "" if new.view is View.ALL else new.view.value,
             "from": new.since.isoformat() if new.since else "",
             "to": new.until.isoformat() if new.until else "",
-            "sort": "oldest" if new.oldest else "",
+            "sort": "" if new.sort is Sort.NEWEST else new.sort.value,
             "after": str(new.after) if new.after else "",
         }
         encoded = urlencode({name: value for name, value in query.items() if value})
@@ -85,9 +86,8 @@ def read_filters(request: Request) -> OrderFilters:
     except Refused:
         after = None
     known = View(view) if view in set(View) else View.ALL
-    return OrderFilters(
-        q, known, dates["from"], dates["to"], given.get("sort") == "oldest", after, tuple(wrong)
-    )
+    sort = read_sort(given.get("sort", ""), SORT_WORDS)
+    return OrderFilters(q, known, dates["from"], dates["to"], sort, after, tuple(wrong))
 
 
 def asked_of(request: Request, desk: Desk, filters: OrderFilters) -> Asked:
@@ -96,7 +96,7 @@ def asked_of(request: Request, desk: Desk, filters: OrderFilters) -> Asked:
         filters.view,
         _begin(filters.since),
         _begin(filters.until, timedelta(days=1)),
-        filters.oldest,
+        filters.sort,
         filters.after,
     )
     if not filters.q:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -20,6 +20,7 @@ from cuota.db.desk.orders import BEYOND
 from cuota.db.order import orders, story
 from cuota.db.order.documents import decode
 from cuota.db.order.story import Charged, Story
+from cuota.web.pages.desk.moved_by import MoveKey, moved_by
 from cuota.web.pages.desk.view import common, shown, state_of, when
 from cuota.web.pages.desk.visit import PATH, Desk
 from cuota.web.pages.desk.webhooks import delivery_row
@@ -56,6 +57,8 @@ async def order_values(request: Request, desk: Desk, order_id: UUID) -> PageCont
             delivery_row(each) for each in await webhooks.of_order(pool, desk.merchant_id, order_id)
         ]
     order, address = found.order, f"{PATH}/orders/{order_id}"
+    sees_callers = desk.may(Action.READ_AUDIT) or desk.may(Action.READ_REQUESTS)
+    callers = await moved_by(request, desk, order_id) if sees_callers else {}
     document = decode(record.document).value
     return {
         **common(request, desk, f"Order {found.reference}", here=f"{PATH}/orders"),
@@ -68,7 +71,8 @@ async def order_values(request: Request, desk: Desk, order_id: UUID) -> PageCont
         "plan": [_installment(order, each) for each in found.plan],
         "items": _items(desk, order, document, address),
         "deliveries": deliveries,
-        "timeline": _timeline(order, found, entries if desk.may(Action.READ_AUDIT) else ()),
+        "requests": f"{PATH}/requests?q={order_id}" if desk.may(Action.READ_REQUESTS) else None,
+        "timeline": _timeline(order, found, entries if desk.may(Action.READ_AUDIT) else (), callers),
     }
 
 
@@ -171,13 +175,15 @@ EVENT_WORDS = {
 _CHARGE_WORDS = {"succeeded": "paid", "failed": "declined", "pending": "on its way"}
 
 
-def _timeline(order: Order, found: Story, entries: Sequence[Entry]) -> list[PageContext]:
+def _timeline(
+    order: Order, found: Story, entries: Sequence[Entry], callers: Mapping[MoveKey, str]
+) -> list[PageContext]:
     rows = [
         (
             each.at,
             EVENT_WORDS.get(each.type, each.type),
             shown(order, each.amount) if each.amount else "",
-            each.message or "",
+            each.message or callers.get((each.type.partition(".")[0], each.reference or ""), ""),
         )
         for each in found.told
     ]

@@ -8,11 +8,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.desk.role import Action
+from cuota.core.desk.sort import SORT_WORDS
 from cuota.db.desk import orders as listing
 from cuota.db.desk.orders import ListedOrder
 from cuota.web.pages.desk.order_search import VIEWS, OrderFilters, asked_of, read_filters
 from cuota.web.pages.desk.order_view import order_values
-from cuota.web.pages.desk.view import common, shown, state_of, when
+from cuota.web.pages.desk.view import common, shown, sort_options, state_of, when
 from cuota.web.pages.desk.visit import PATH, Desk, allowed, id_in_path, missing
 from cuota.web.pages.render import PageContext, page
 from cuota.web.service import service_of
@@ -37,7 +38,8 @@ async def orders(request: Request, desk: Desk) -> Response:
         "rows": [row_of(each) for each in found.orders],
         "next": filters.address(after=found.last) if found.last else None,
         "first": filters.address() if filters.after else None,
-        "sorted": filters.address(oldest=not filters.oldest),
+        "sorts": sort_options(SORT_WORDS),
+        "most": listing.SCANNED if filters.q and filters.sort.by_amount else None,
         "export": filters.address(f"{PATH}/orders/export") if desk.may(Action.EXPORT_ORDERS) else None,
         "summary": _summary(filters, len(found.orders), more=found.last is not None),
     }

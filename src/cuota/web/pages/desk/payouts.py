@@ -10,21 +10,24 @@ from starlette.responses import Response
 from cuota.core import money
 from cuota.core.dates import day
 from cuota.core.desk.role import Action
+from cuota.core.desk.sort import SORT_WORDS, Sort, read_sort
 from cuota.core.payout.balance import Balance
 from cuota.core.payout.line import LineType
 from cuota.core.payout.payout import Payout, PayoutStatus
+from cuota.db.desk import sorted_lists
 from cuota.db.payout import balance as balances
 from cuota.db.payout import listing
 from cuota.db.payout.listing import LineTotal, ListedLine
 from cuota.flows.desk.record import AuditNote, record
+from cuota.flows.payout.change_bank_account import read_standing
 from cuota.web import payout_csv
 from cuota.web.pages.checkout.session import Stop
-from cuota.web.pages.desk.view import common, day_of, when
+from cuota.web.pages.desk.view import common, day_of, sort_options, when
 from cuota.web.pages.desk.visit import PATH, Desk, allowed, id_in_path, missing
 from cuota.web.pages.render import PageContext, page
 from cuota.web.service import service_of
 
-A_PAGE = 50
+A_PAGE, LONG = 50, 5000
 _PAYOUTS = f"{PATH}/payouts"
 _NUMBER = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 STATES = {
@@ -59,16 +62,24 @@ async def payouts(request: Request, desk: Desk) -> Response:
     context = service_of(request).context
     status = request.query_params.get("status", "")
     statuses = (PayoutStatus(status),) if status in set(PayoutStatus) else ()
-    below = min(_after(request) or listing.NEWEST, listing.NEWEST)
-    found = await listing.payouts(context.pool, desk.merchant_id, below, statuses, A_PAGE + 1)
+    sort = read_sort(request.query_params.get("sort", ""), SORT_WORDS)
+    after = _after(request)
+    behind = None if after is None else min(after, listing.NEWEST)
+    found = await sorted_lists.payouts(context.pool, desk.merchant_id, sort, behind, statuses, A_PAGE + 1)
     shown = found[:A_PAGE]
-    query = f"status={status}&" if statuses else ""
+    query = (f"status={status}&" if statuses else "") + (f"sort={sort}&" if sort is not Sort.NEWEST else "")
+    standing = await read_standing(context, desk.merchant_id)
+    coming = standing.pending.effective_at if standing.pending else None
     values: PageContext = {
         **common(request, desk, "Payouts", here=_PAYOUTS),
         "balance": _balance(await balances.read(context.pool, desk.merchant_id, context.now())),
+        "account": standing.in_force.last4 if standing.in_force else None,
+        "change_at": when(coming) if coming else None,
         "rows": [payout_row(each) for each in shown],
         "states": [{"value": each.value, "label": words} for each, (words, _) in STATES.items()],
         "status": status if statuses else "",
+        "sorts": sort_options(SORT_WORDS),
+        "sort": sort.value,
         "next": f"{_PAYOUTS}?{query}after={shown[-1].number}" if len(found) > A_PAGE else None,
         "export": f"{_PAYOUTS}/export",
     }
@@ -123,6 +134,9 @@ async def payout(request: Request, desk: Desk) -> Response:
         "next": f"{address}?after={shown[-1].line.number}" if len(lines) > A_PAGE else None,
         "first": address if after >= found.first_line else None,
         "export": f"{address}/export",
+        # A short file is there at once.
+        "download_script": found.line_count > LONG,
+        "line_count": found.line_count,
     }
     return page(request, "desk/payout.html", values)
 

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from cuota.core import money
 from cuota.core.dates import day, stamp
 from cuota.core.desk.role import ROLE_WORDS, Action, may
+from cuota.core.desk.sort import Sort
 from cuota.core.order.order import Order, PaymentState, Status
 from cuota.web.pages.checkout.session import csrf_of
 from cuota.web.pages.desk.visit import PATH, Desk
@@ -31,7 +32,9 @@ _NAV = (
     ("Payouts", f"{PATH}/payouts", Action.READ_PAYOUTS),
     ("Disputes", f"{PATH}/disputes", Action.READ_DISPUTES),
     ("Webhooks", f"{PATH}/webhooks", Action.READ_WEBHOOKS),
+    ("Requests", f"{PATH}/requests", Action.READ_REQUESTS),
     ("Developers", f"{PATH}/developers", Action.READ_KEYS),
+    ("Settings", f"{PATH}/settings", Action.READ_SETTINGS),
     ("Team", f"{PATH}/team", Action.READ_TEAM),
     ("Audit log", f"{PATH}/audit", Action.READ_AUDIT),
 )
@@ -57,6 +60,13 @@ SAID = {
     **PASSKEYS_SAID,
     "keys": "The change is done. It is in force within a few seconds.",
     "moved": "The clock was moved. Everything that was due on the way has happened, each at its own time.",
+    "bank": "The bank account was changed. All owners get a mail about this now.",
+    "bank-withdrawn": "The change was withdrawn. Payouts go on to the account in use. All owners get a mail about this now.",
+    "settings": "The change is saved. It is in force within a few seconds.",
+    "endpoint": "The endpoint was changed. Deliveries that wait go by the new settings.",
+    "endpoint-removed": "The endpoint was removed, and gets nothing more. Its past attempts stay readable.",
+    "origin-added": "The origin was added. Its pages may open the checkout now.",
+    "origin-removed": "The origin was removed. Its pages can no longer open the checkout.",
     "sent-again": "The event is on its way again. Reload this page in a moment to see the result.",
 }
 
@@ -96,9 +106,26 @@ def by_passkey(root: str, *, available: bool) -> PageContext:
     }
 
 
+def failed(shown: PageContext, errors: dict[str, str], values: dict[str, str]) -> PageContext:
+    """Return a page's values with the errors of its form. The error with an empty name is the page's notice."""
+    before = shown.get("values")
+    return {
+        **shown,
+        "errors": {name: text for name, text in errors.items() if name},
+        "notice": errors.get(""),
+        "notice_tone": "error",
+        "values": {**(before if isinstance(before, dict) else {}), **values},
+    }
+
+
 def shown(order: Order, cents: int) -> str:
     """Format an amount in the order's currency."""
     return money.shown(cents, order.currency)
+
+
+def sort_options(words: dict[Sort, str]) -> list[PageContext]:
+    """Return the options of a list's order. The first is the order of an address that names none."""
+    return [{"value": each.value, "label": label} for each, label in words.items()]
 
 
 def when(at: datetime) -> str:

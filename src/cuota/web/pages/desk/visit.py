@@ -22,7 +22,7 @@ from cuota.flows.desk.sign_in import SESSION_LIFE, DeskVisit, load_visit
 from cuota.web.ids import guid
 from cuota.web.pages.checkout.session import Stop, form_of, keep_secret, kept_secret, require_own, see_other
 from cuota.web.pages.render import PageForm, problem
-from cuota.web.server.client_address import client_address
+from cuota.web.server.client_address import seen_address
 from cuota.web.service import service_of
 from cuota.web.upload import read_upload, upload_place
 
@@ -107,8 +107,7 @@ def missing(request: Request) -> Response:
 
 
 def _desk(request: Request, visit: DeskVisit, form: dict[str, str]) -> Desk:
-    address = request.client.host if request.client else ""
-    return Desk(visit, form, Actor(visit.person, client_address(request) or address))
+    return Desk(visit, form, Actor(visit.person, seen_address(request)))
 
 
 def allowed(*actions: Action) -> Callable[[DeskHandler], Callable[[Request], Awaitable[Response]]]:

@@ -12,45 +12,58 @@ from cuota.core.refusal import Refused
 from cuota.db.desk import webhooks
 from cuota.db.desk.webhooks import ShownDelivery
 from cuota.db.webhook import delivery_log, endpoints
+from cuota.db.webhook.endpoints import Endpoint
 from cuota.db.webhook.events import OWN_ADDRESS
-from cuota.flows.desk.record import AuditNote, record
+from cuota.flows.desk.record import Cause
 from cuota.flows.webhook.replay_webhooks import place_of, replay
 from cuota.flows.webhook.show_event import event_id
 from cuota.web.pages.checkout.session import see_other
-from cuota.web.pages.desk.view import common, when
+from cuota.web.pages.desk.view import common, failed, when
 from cuota.web.pages.desk.visit import PATH, Desk, allowed, missing
 from cuota.web.pages.render import PageContext, page
 from cuota.web.service import service_of
 
 SHOWN = 50
-_WEBHOOKS = f"{PATH}/webhooks"
+WEBHOOKS = f"{PATH}/webhooks"
 _STATES = {"pending": ("Waiting", "wait"), "delivered": ("Delivered", "done"), "parked": ("Given up", "bad")}
 
 
 @allowed(Action.READ_WEBHOOKS)
 async def show(request: Request, desk: Desk) -> Response:
     """List the endpoints, and the deliveries that have failed so far."""
-    pool = service_of(request).context.pool
+    return await webhooks_page(request, desk)
+
+
+async def webhooks_page(request: Request, desk: Desk, errors: dict[str, str] | None = None) -> Response:
+    """Return the page. `errors` are those of the form that adds an endpoint."""
+    context = service_of(request).context
+    pool = context.pool
     registered = await endpoints.read_all(pool, desk.merchant_id)
     failing = await webhooks.failing(pool, desk.merchant_id, SHOWN)
     shown: PageContext = {
-        **common(request, desk, "Webhooks", here=_WEBHOOKS),
-        "endpoints": [
-            {
-                "url": each.url,
-                "about": each.description,
-                "state": {
-                    "word": each.state.capitalize(),
-                    "kind": "done" if each.state == "active" else "off",
-                },
-                "since": when(each.created_at),
-            }
-            for each in registered
-        ],
+        **common(request, desk, "Webhooks", here=WEBHOOKS),
+        "endpoints": [endpoint_row(each) for each in registered],
+        "may_change": desk.may(Action.CHANGE_WEBHOOKS),
+        "asks_code": not desk.fresh,
+        "once": str(context.new_id()),
         "rows": [delivery_row(each) for each in failing],
         "most": SHOWN,
     }
+    if errors:
+        return page(request, "desk/webhooks.html", failed(shown, errors, desk.form), status=400)
     return page(request, "desk/webhooks.html", shown)
+
+
+def endpoint_row(each: Endpoint) -> PageContext:
+    """Return the values of one endpoint."""
+    return {
+        "address": f"{PATH}/endpoints/{each.endpoint_id}",
+        "id": str(each.endpoint_id),
+        "url": each.url,
+        "about": each.description,
+        "state": {"word": each.state.capitalize(), "kind": "done" if each.state == "active" else "off"},
+        "since": when(each.created_at),
+    }
 
 
 def delivery_row(each: ShownDelivery) -> PageContext:
@@ -64,7 +77,7 @@ def delivery_row(each: ShownDelivery) -> PageContext:
         "own": each.receiver == OWN_ADDRESS,
         "state": {"word": word, "kind": kind},
         "next": when(each.try_at) if each.try_at else None,
-        "address": f"{_WEBHOOKS}/{event_id(each.order_id, each.sequence)}",
+        "address": f"{WEBHOOKS}/{event_id(each.order_id, each.sequence)}",
     }
 
 
@@ -81,9 +94,9 @@ async def event(request: Request, desk: Desk) -> Response:
         context.pool, desk.merchant_id, place.order_id, place.sequence
     )
     shown: PageContext = {
-        **common(request, desk, "Deliveries of one event", here=_WEBHOOKS),
+        **common(request, desk, "Deliveries of one event", here=WEBHOOKS),
         "event_id": name,
-        "address": f"{_WEBHOOKS}/{name}",
+        "address": f"{WEBHOOKS}/{name}",
         "may_send": desk.may(Action.REPLAY_WEBHOOKS) and bool(found),
         "deliveries": [
             {
@@ -113,11 +126,9 @@ async def send_again(request: Request, desk: Desk) -> Response:
     name = request.path_params["event_id"]
     context = service_of(request).context
     try:
-        count = await replay(context, desk.merchant_id, event=name)
+        await replay(context, desk.merchant_id, event=name, cause=Cause(desk.actor, "sent again by hand"))
     except Refused as refused:
         if refused.retry_after:
             raise
         return missing(request)
-    note = AuditNote("webhooks.replay", f"Event {name}, {count} deliveries", "sent again by hand")
-    await record(context, desk.merchant_id, desk.actor, note)
-    return see_other(f"{_WEBHOOKS}/{name}?said=sent-again")
+    return see_other(f"{WEBHOOKS}/{name}?said=sent-again")

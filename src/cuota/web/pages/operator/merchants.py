@@ -123,10 +123,17 @@ def _facts(found: Merchant, live: int) -> Sequence[tuple[str, object]]:
         ("Merchant id", found.merchant_id),
         ("Smallest order", money.shown(found.minimum, found.currency)),
         ("Largest order", money.shown(found.maximum, found.currency)),
+        ("Within these, the merchant takes", _own_limits(found)),
+        ("Shown to consumers as", found.shown_name),
         ("Captured", "when the merchant says so" if found.defer_funds_capture else "when approved"),
         ("Web origins", ", ".join(found.origins) or "none"),
         ("API credentials", f"{live} in force" if live else "revoked: the merchant cannot call the API"),
     ]
+
+
+def _own_limits(found: Merchant) -> str:
+    own = money.shown(found.lowest, found.currency), money.shown(found.highest, found.currency)
+    return f"{own[0]} to {own[1]}" if found.own.minimum or found.own.maximum else "all of them"
 
 
 async def _money(context: Context, found: Merchant) -> list[PageContext]:

@@ -6,11 +6,13 @@ from starlette.requests import Request
 
 from cuota.core.operator.role import OPERATOR_WORDS, OperatorAction, operator_may
 from cuota.web.pages.checkout.session import csrf_of
+from cuota.web.pages.desk import view as desk_view
 from cuota.web.pages.desk.view import PASSKEYS_SAID, by_passkey
 from cuota.web.pages.operator.visit import PATH, PROVIDER, OperatorDesk
 from cuota.web.pages.render import PageContext
 from cuota.web.service import service_of
 
+failed = desk_view.failed
 _NAV = (
     ("Home", PATH, OperatorAction.READ_ORDERS),
     ("Orders", f"{PATH}/orders", OperatorAction.READ_ORDERS),
@@ -84,15 +86,3 @@ def _confirm_at(request: Request) -> PageContext | None:
     if rules is None or not rules.two_factors:
         return None
     return {"name": rules.name, "address": f"{PROVIDER}/confirm"}
-
-
-def failed(shown: PageContext, errors: dict[str, str], values: dict[str, str]) -> PageContext:
-    """Return a page's values with the errors of its form. The error with an empty name is the page's notice."""
-    before = shown.get("values")
-    return {
-        **shown,
-        "errors": {name: text for name, text in errors.items() if name},
-        "notice": errors.get(""),
-        "notice_tone": "error",
-        "values": {**(before if isinstance(before, dict) else {}), **values},
-    }

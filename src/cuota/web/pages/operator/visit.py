@@ -21,7 +21,7 @@ from cuota.flows.operator.operator_sign_in import OperatorVisit, load_operator_v
 from cuota.web.ids import guid
 from cuota.web.pages.checkout.session import Stop, form_of, keep_secret, kept_secret, see_other
 from cuota.web.pages.render import PageForm, problem
-from cuota.web.server.client_address import client_address
+from cuota.web.server.client_address import seen_address
 from cuota.web.service import service_of
 
 PATH = "/operator"
@@ -104,7 +104,7 @@ def allowed(
                 return see_other(f"{PATH}/sign-in")
             try:
                 form = await form_of(request, visit.secret, PLACE) if request.method == "POST" else {}
-                address = client_address(request) or (request.client.host if request.client else "")
+                address = seen_address(request)
                 desk = OperatorDesk(visit, form, OperatorActor(visit.person, address))
                 if not all(map(desk.may, actions)):
                     return _not_allowed(request, desk)

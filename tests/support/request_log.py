@@ -1,0 +1,29 @@
+"""Calls in the request log of a merchant: those that wait are written, read, and copied."""
+
+from __future__ import annotations
+
+from dataclasses import astuple
+from uuid import UUID
+
+from cuota.db.desk import api_requests
+from cuota.db.desk.api_requests import ApiRequest, AskedRequests, NewApiRequest
+from cuota.db.desk.orders import BEYOND
+from support.makers import Merchant
+
+
+async def written(shop: Merchant, limit: int = 1000) -> list[ApiRequest]:
+    """Write what waits. Return the merchant's calls, newest first."""
+    log = shop.service.app.service.requests
+    assert log is not None
+    await log.flush()
+    pool = shop.service.context.pool
+    found, _ = await api_requests.page(pool, shop.merchant_id, BEYOND, AskedRequests(), limit)
+    return found
+
+
+def copy_of(call: ApiRequest, request_id: UUID) -> NewApiRequest:
+    """Return the same call with another id, to be written."""
+    _, client_id, address, method, route, order_id, *others = astuple(call)
+    return NewApiRequest(
+        str(request_id), client_id, address, method, route, str(order_id) if order_id else None, *others
+    )

@@ -1,0 +1,154 @@
+"""A merchant's brand: what consumers see in the checkout and in messages, and the logo."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Callable
+
+import pytest
+
+from cuota.flows.merchant.manage_merchants import BadMerchant, MerchantTerms, create_merchant, update_merchant
+from cuota.flows.plan.send_messages import send_messages
+from cuota.rails import inbox
+from support.core.pictures import jpeg, png, webp
+from support.makers import Merchant
+from support.pages.settings import held, save, send_logo
+from support.pages.staff import Staff
+from support.pages.visitor import Visitor
+
+
+async def test_consumers_see_the_display_name_and_where_to_ask(staff: Staff) -> None:
+    name = f"Alder & Oak {secrets.token_hex(3)}"
+    await staff.enter()
+    await save(
+        staff,
+        "brand",
+        display_name=name,
+        support_email="help@alder.example",
+        support_url="https://alder.example/help",
+    )
+    order = await staff.shop.create()
+    visitor = Visitor(staff.service.client())
+    page = await visitor.open(order["redirectUrl"])
+    assert name in page.text
+    assert staff.shop.name not in page.text
+    assert "https://alder.example/help" in page.seen.links
+    assert "mailto:help@alder.example" in page.seen.links
+    page = await visitor.buy(order)
+    assert page.outcome == "approved"
+    assert name in page.text
+    while await send_messages(staff.service.context):
+        pass
+    mails = await inbox.look(staff.service.context.pool, to="jordan@mail.example")
+    assert any(name in mail.text for mail in mails)
+    assert staff.shop.name not in "".join(mail.text for mail in mails if name in mail.text)
+    await visitor.http.aclose()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"support_email": "help"}, "Enter an e-mail address"),
+        ({"support_url": "javascript:alert(1)"}, "must be an absolute http or https address"),
+        ({"support_url": "https://user@evil.example/"}, "must be an absolute"),
+        ({"display_name": "x" * 101}, "at most 100 characters"),
+        ({"display_name": "Shop\u202eelgoog"}, "at most 100 characters"),
+        ({"reason": " "}, "Say why"),
+    ],
+)
+async def test_a_brand_that_is_not_valid_changes_nothing(
+    staff: Staff, wrong: dict[str, str], words: str
+) -> None:
+    await staff.enter()
+    before = await held(staff)
+    page = await save(staff, "brand", **{"display_name": "Alder", **wrong})
+    assert (page.status, words in page.text) == (400, True)
+    assert await held(staff) == before
+
+
+async def test_nobody_shows_another_merchants_name_to_consumers(
+    staff: Staff, browser: Callable[..., Staff], auto_merchant: Merchant
+) -> None:
+    context, name = staff.service.context, f"Brand {secrets.token_hex(4)}"
+    await staff.enter()
+    page = await save(staff, "brand", display_name=auto_merchant.name.upper())
+    assert (page.status, "Another merchant has this name" in page.text) == (400, True)
+    await save(staff, "brand", display_name=name)
+    other = browser(auto_merchant)
+    await other.enter()
+    assert (await save(other, "brand", display_name=name.lower())).status == 400
+    with pytest.raises(BadMerchant, match="already a merchant named"):
+        await create_merchant(context, MerchantTerms(name=name))
+    with pytest.raises(BadMerchant, match="already a merchant named"):
+        await update_merchant(context, str(auto_merchant.merchant_id), MerchantTerms(name=name))
+
+
+async def test_a_display_name_with_markup_is_text(staff: Staff) -> None:
+    await staff.enter()
+    await save(staff, "brand", display_name="<b>Bold</b> & sons")
+    order = await staff.shop.create()
+    visitor = Visitor(staff.service.client())
+    page = await visitor.open(order["redirectUrl"])
+    assert "&lt;b&gt;Bold&lt;/b&gt; &amp; sons" in page.answer.text
+    await visitor.http.aclose()
+
+
+@pytest.mark.parametrize(
+    ("make", "media_type"), [(png, "image/png"), (jpeg, "image/jpeg"), (webp, "image/webp")]
+)
+async def test_a_logo_is_shown_in_the_checkout_and_served_so_that_it_can_do_no_harm(
+    staff: Staff, make: Callable[..., bytes], media_type: str
+) -> None:
+    await staff.enter()
+    page = await send_logo(staff, make(), name="evil.html")
+    assert "The change is saved" in page.text
+    order = await staff.shop.create()
+    visitor = Visitor(staff.service.client())
+    page = await visitor.open(order["redirectUrl"])
+    (address,) = set(re.findall(r'src="(/logos/[^"]+)"', page.answer.text))
+    answer = await visitor.http.get(address)
+    await visitor.http.aclose()
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == media_type
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["content-security-policy"] == "default-src 'none'; sandbox"
+    assert "immutable" in answer.headers["cache-control"]
+    assert "logo: none → " in (await staff.open("/desk/audit?action=settings.")).text
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "Choose a file"),
+        (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "is not a PNG, JPEG or WebP picture"),
+        (b"\x89PNG\r\n\x1a\n<html><script>alert(1)</script>", "is not a PNG"),
+        (bytes(100 * 1024 + 1), "larger than 100 KiB"),
+        (png(2000, 2000), "2000 by 2000 pixels"),
+    ],
+)
+async def test_a_file_that_is_no_logo_changes_nothing(staff: Staff, content: bytes, words: str) -> None:
+    await staff.enter()
+    page = await send_logo(staff, content)
+    assert (page.status, words in page.text) == (400, True)
+    assert (await held(staff)).own.logo is None
+
+
+async def test_a_replaced_or_removed_logo_is_gone(staff: Staff) -> None:
+    await staff.enter()
+    addresses = []
+    for size in (64, 65):
+        await send_logo(staff, png(size, size))
+        addresses.append(f"/logos/{staff.shop.merchant_id}/{(await held(staff)).own.logo}")
+    assert [(await staff.http.get(each)).status_code for each in addresses] == [404, 200]
+    await send_logo(staff, b"", do="remove-logo")
+    assert [(await staff.http.get(each)).status_code for each in addresses] == [404, 404]
+    assert (await held(staff)).own.logo is None
+
+
+@pytest.mark.parametrize(
+    "path", ["/logos/x/y", "/logos/{id}/" + "0" * 64, "/logos/{id}/..%2f..%2fetc", "/logos/{id}/%00"]
+)
+async def test_an_unknown_logo_is_not_found(staff: Staff, path: str) -> None:
+    answer = await staff.http.get(path.replace("{id}", str(staff.shop.merchant_id)))
+    assert answer.status_code == 404
