@@ -8,6 +8,7 @@ from typing import NoReturn
 from uuid import UUID
 
 from cuota.core.privacy.erasure import reasons_against
+from cuota.db.deadlock import once_more
 from cuota.db.pool import Connection
 from cuota.db.privacy import card_erasures, erasure
 from cuota.db.risk import history, reservations
@@ -51,11 +52,17 @@ async def erase_consumer(
     before = await erasure.erased_at(context.pool, consumer_id)
     copies = [fork.name for fork in await forks.read_all(context.pool)] if context.settings.sandbox else []
     found: tuple[list[str], dict[str, int]] = ([], {})
-    try:
+
+    async def erase() -> None:
+        nonlocal found
         async with erasure.patient(context.pool) as connection:
             found = await _erase(context, connection, consumer_id, phone, refunds_settled=refunds_settled)
             if dry_run or found[0]:
                 _take_back()
+
+    try:
+        # Two consumers that are erased at the same moment may have used the same checkouts, in any order.
+        await once_more(erase)
     except _DryRunError:
         return Erasure(consumer_id, *found, done=False, erased_before=before, forks=copies)
     await forget_cards(context)
