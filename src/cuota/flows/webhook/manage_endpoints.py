@@ -14,7 +14,7 @@ from cuota.core.order.event import TEST_EVENT
 from cuota.core.refusal import Code, Refused
 from cuota.core.webhook.delivery import Attempt
 from cuota.db.order.documents import encode
-from cuota.db.webhook import deliveries, endpoints
+from cuota.db.webhook import endpoints, replays
 from cuota.db.webhook.endpoints import Endpoint
 from cuota.flows.context import Context, utc_now
 from cuota.flows.webhook.deliver_webhooks import signed
@@ -124,7 +124,7 @@ async def rotate(
 async def remove(context: Context, merchant_id: UUID, endpoint_id: UUID) -> None:
     """Remove an endpoint. Its pending deliveries are parked, and its attempts stay readable."""
     await _changed(context, merchant_id, endpoint_id, lambda found: replace(found, state="deleted"))
-    await deliveries.park(context.pool, merchant_id, endpoint_id, context.now())
+    await replays.park(context.pool, merchant_id, endpoint_id, context.now())
 
 
 async def send_test(context: Context, client: GuardedClient, merchant_id: UUID, endpoint_id: UUID) -> Attempt:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from cuota.core.refusal import Code, FieldError, Refused
-from cuota.db.webhook import deliveries, events
+from cuota.db.webhook import events, replays
 from cuota.db.webhook.events import FeedPosition
 from cuota.flows.context import Context
 from cuota.flows.webhook.manage_endpoints import endpoint_not_found, find
@@ -44,7 +44,7 @@ async def replay(
     `after` and `until` are event ids; `until` is included, `after` is not.
     """
     low = await position_of(context, merchant_id, "after", after) if after else 0
-    high = await position_of(context, merchant_id, "until", until) if until else deliveries.LAST
+    high = await position_of(context, merchant_id, "until", until) if until else replays.LAST
     if event:
         one = (await place_of(context, merchant_id, event)).position
         low, high = max(low, one - 1), min(high, one)
@@ -54,6 +54,6 @@ async def replay(
             receiver = (await find(context, merchant_id, UUID(endpoint))).endpoint_id
         except ValueError:
             raise endpoint_not_found() from None
-    return await deliveries.send_again(
+    return await replays.send_again(
         context.pool, merchant_id, context.now(), receiver=receiver, after=low, until=high
     )
