@@ -13,6 +13,7 @@ from cuota.db.pool import Connection
 from cuota.db.privacy import card_erasures, erasure
 from cuota.db.risk import history, reservations
 from cuota.db.sandbox import forks
+from cuota.flows.afterwards import afterwards
 from cuota.flows.context import Context, utc_now
 from cuota.flows.privacy.forget_cards import forget_cards
 from cuota.rails import inbox
@@ -65,7 +66,8 @@ async def erase_consumer(
         await once_more(erase)
     except _DryRunError:
         return Erasure(consumer_id, *found, done=False, erased_before=before, forks=copies)
-    await forget_cards(context)
+    with afterwards("which cards of an erased consumer are deleted"):
+        await forget_cards(context)
     waiting = await card_erasures.waiting(context.pool, consumer_id)
     return Erasure(consumer_id, *found, done=True, erased_before=before, forks=copies, waiting=waiting)
 
