@@ -90,11 +90,10 @@ def settings(folder: Path) -> config.Settings:
 async def template(embedded: Embedded, settings: config.Settings) -> AsyncIterator[Template]:
     """A migrated, empty database to copy from, on the Citus cluster if there is one."""
     import cuota.web.app  # noqa: F401 - every module that compares its own times with the pool's has done so now
-    from cuota.db import pool
     from support.db.template import on_cluster, on_embedded
+    from support.patience import be_patient
 
-    # On a busy machine, a request may wait for a session for longer than half a second.
-    pool.WAIT_SECONDS = 20.0
+    be_patient()
     async with on_embedded(embedded, settings) if CITUS is None else on_cluster(CITUS, settings) as made:
         yield made
 
@@ -111,6 +110,15 @@ async def empty(embedded: Embedded) -> AsyncIterator[dict[str, object]]:
     """An empty database of this test's own: the arguments of asyncpg.connect for its owner."""
     async with copied_database(embedded, "template1") as where:
         yield where
+
+
+@pytest.fixture
+def product_limits(template: Template) -> Iterator[None]:
+    """The pools that this test opens have the time limits of the product. Name this fixture before `own`."""
+    from support.patience import as_in_production
+
+    with as_in_production():
+        yield
 
 
 @pytest.fixture

@@ -129,7 +129,9 @@ async def test_on_an_order_busy_in_two_processes_nobody_starves(own: Own) -> Non
     assert (await verify(own.context.pool)).disagreements == []
 
 
-async def test_a_row_locked_for_too_long_is_said_to_be_busy_and_nothing_is_applied(own: Own) -> None:
+async def test_a_row_locked_for_too_long_is_said_to_be_busy_and_nothing_is_applied(
+    product_limits: None, own: Own
+) -> None:
     order_id = await approved(own)
     async with own.owner() as owner, owner.transaction():
         await owner.execute("SELECT 1 FROM orders FOR UPDATE")

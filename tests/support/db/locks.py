@@ -25,7 +25,10 @@ class Holder:
         return await self._holding.fetch(sql, *values)
 
     async def until_waits(self, acting: asyncio.Future[Any], count: int = 1) -> None:
-        """Return as soon as so many sessions of this database wait for a lock. `acting` must not end before that."""
+        """Return as soon as so many sessions of this database wait for a lock. `acting` must not end before that.
+
+        The second session has no transaction: inside one, PostgreSQL shows only the sessions that were there at the first look.
+        """
         while await self._watching.fetchval(WAITING) < count:
             assert not acting.done(), f"nothing waited for a lock: {acting}"
             await asyncio.sleep(0.01)
