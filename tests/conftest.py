@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from support.db.copies import copied_database
 from support.folders import new_folder
 from support.longest_first import turn
 from support.needed import told
+from support.ports import free_port
 
 # Fixtures import the application when they start it. Tests of pure modules do not need it, and so start faster.
 if TYPE_CHECKING:
@@ -79,11 +79,8 @@ def settings(folder: Path) -> config.Settings:
 
     Risk is wide open: tests of it take `replace(settings, policy=None)`, the release's own policy.
     """
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     given = {"CUOTA_DATA_DIR": str(folder / "data"), "CUOTA_POLICY": str(WIDE)}
-    return config.load(given, listen=f"http://127.0.0.1:{port}")
+    return config.load(given, listen=f"http://127.0.0.1:{free_port()}")
 
 
 @pytest.fixture(scope="session")

@@ -19,8 +19,9 @@ from cuota.core.risk.facts import Facts
 from cuota.core.risk.model import Model, Weight
 from cuota.flows.plan.send_messages import send_messages
 from support.db.same_pool import SamePool
-from support.makers import ADDRESS, PROFILE, complete, phone_number
+from support.makers import ADDRESS, PROFILE, complete
 from support.own_service import Own, opened_own
+from support.phones import phone_number
 from support.signed import started
 
 DECLINED_CARD, ANY_CARD = "4000 0000 0000 0002", "5555 5555 5555 4444"

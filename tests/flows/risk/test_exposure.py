@@ -23,8 +23,8 @@ from cuota.run import runtime
 from support.db.locks import holder
 from support.db.same_pool import SamePool
 from support.flows.buttons import opened, press
-from support.makers import phone_number
 from support.own_service import Own, opened_own
+from support.phones import phone_number
 
 
 @pytest.fixture

@@ -25,8 +25,8 @@ from cuota.flows.risk.settle_reservations import settle_reservations
 from support.db.locks import holder
 from support.flows.buttons import opened, press
 from support.flows.gates import FINISH, HISTORY, RESERVE, SAVE, GatePool, killed, stopped
-from support.makers import phone_number
 from support.own_service import Own, opened_own
+from support.phones import phone_number
 
 
 @pytest.fixture
