@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from support.db.copies import copied_database
 from support.folders import new_folder
 from support.longest_first import turn
 from support.needed import told
+from support.ports import free_port
 
 # Fixtures import the application when they start it. Tests of pure modules do not need it, and so start faster.
 if TYPE_CHECKING:
@@ -79,22 +79,18 @@ def settings(folder: Path) -> config.Settings:
 
     Risk is wide open: tests of it take `replace(settings, policy=None)`, the release's own policy.
     """
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     given = {"CUOTA_DATA_DIR": str(folder / "data"), "CUOTA_POLICY": str(WIDE)}
-    return config.load(given, listen=f"http://127.0.0.1:{port}")
+    return config.load(given, listen=f"http://127.0.0.1:{free_port()}")
 
 
 @pytest.fixture(scope="session")
 async def template(embedded: Embedded, settings: config.Settings) -> AsyncIterator[Template]:
     """A migrated, empty database to copy from, on the Citus cluster if there is one."""
     import cuota.web.app  # noqa: F401 - every module that compares its own times with the pool's has done so now
-    from cuota.db import pool
     from support.db.template import on_cluster, on_embedded
+    from support.patience import be_patient
 
-    # On a busy machine, a request may wait for a session for longer than half a second.
-    pool.WAIT_SECONDS = 20.0
+    be_patient()
     async with on_embedded(embedded, settings) if CITUS is None else on_cluster(CITUS, settings) as made:
         yield made
 
@@ -111,6 +107,15 @@ async def empty(embedded: Embedded) -> AsyncIterator[dict[str, object]]:
     """An empty database of this test's own: the arguments of asyncpg.connect for its owner."""
     async with copied_database(embedded, "template1") as where:
         yield where
+
+
+@pytest.fixture
+def product_limits(template: Template) -> Iterator[None]:
+    """The pools that this test opens have the time limits of the product. Name this fixture before `own`."""
+    from support.patience import as_in_production
+
+    with as_in_production():
+        yield
 
 
 @pytest.fixture

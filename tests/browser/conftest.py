@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -19,14 +18,13 @@ from playwright.async_api import Browser, Page
 from support.browser.chromium import PATIENCE_MS
 from support.browser.tabs import PHONE, OpenTab, Shop
 from support.makers import Running, make_merchant
+from support.ports import free_port
 
 
 @pytest.fixture(scope="session")
 async def shop(service: Running, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Shop]:
     """Run `python -m cuota_demo` against the service of this run, with its own folder."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     url = f"http://127.0.0.1:{port}"
     async with make_merchant(service, defer_funds_capture=True) as merchant:
         environment = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +15,7 @@ from cuota.flows.plan.collect_installments import collect
 from support.browser.shopper import CARD_THAT_PAYS, fill, paid, press
 from support.browser.tabs import PHONE, OpenTab
 from support.makers import Merchant, Running, complete
+from support.phones import phone_number
 
 pytestmark = pytest.mark.browser
 SCRIPTS = pytest.mark.parametrize(
@@ -36,7 +36,7 @@ FAILS_LATER, LOST_LATER = "4000000000000341", "4000000000009987"
 @pytest.fixture
 def number() -> str:
     """Return a new consumer's phone number."""
-    return f"3{secrets.randbelow(90) + 10}46{secrets.randbelow(90_000) + 10_000}"
+    return phone_number()
 
 
 async def buy(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -15,6 +14,7 @@ from cuota.db.dispute import disputes
 from support.browser.tabs import PHONE, OpenTab
 from support.evidence_files import large_jpeg
 from support.makers import Merchant, Running, complete
+from support.phones import phone_number
 
 pytestmark = pytest.mark.browser
 HOW = pytest.mark.parametrize(
@@ -50,7 +50,7 @@ async def enter_plan(page: Page, service: Running, merchant: Merchant, number: s
 async def test_a_problem_is_reported_with_files_followed_and_withdrawn(
     open_tab: OpenTab, service: Running, auto_merchant: Merchant, tmp_path: Path, how: dict[str, Any]
 ) -> None:
-    number = f"3{secrets.randbelow(90) + 10}47{secrets.randbelow(90_000) + 10_000}"
+    number = phone_number()
     order = await auto_merchant.create("100.00")
     await complete(service, auto_merchant.merchant_id, order, "4242424242424242", phone=number)
     photo, note = tmp_path / "box.jpg", tmp_path / "note.txt"
@@ -99,7 +99,7 @@ async def test_a_problem_is_reported_with_files_followed_and_withdrawn(
 async def test_goods_that_went_back_hold_the_next_payment_with_the_keyboard_alone(
     open_tab: OpenTab, service: Running, auto_merchant: Merchant, how: dict[str, Any]
 ) -> None:
-    number = f"3{secrets.randbelow(90) + 10}48{secrets.randbelow(90_000) + 10_000}"
+    number = phone_number()
     order = await auto_merchant.create("100.00")
     await complete(service, auto_merchant.merchant_id, order, "4242424242424242", phone=number)
     script = how.get("java_script_enabled", True)

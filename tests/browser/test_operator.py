@@ -24,7 +24,8 @@ from cuota.web.pages.operator import disputes, reviews
 from support.browser.dashboards import HOW, WIDE, is_page, look
 from support.browser.tabs import OpenTab
 from support.disputes import disputed
-from support.makers import PROFILE, Merchant, complete, phone_number
+from support.makers import PROFILE, Merchant, complete
+from support.phones import phone_number
 
 pytestmark = pytest.mark.browser
 LONG = "Bartholomew" * 4

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from typing import Any
@@ -19,6 +18,7 @@ from support.browser.dashboards import WIDE, look
 from support.browser.passkeys import Seat, seat
 from support.browser.tabs import PHONE, OpenTab
 from support.makers import Merchant, make_merchant
+from support.ports import free_port
 from support.running import running
 
 pytestmark = pytest.mark.browser
@@ -30,9 +30,7 @@ Sit = Callable[..., Awaitable[Seat]]
 @pytest.fixture
 async def named(settings: config.Settings, own_database: dict[str, Any]) -> AsyncIterator[Merchant]:
     """A merchant of a service whose address has a name: browsers bind no passkey to a number."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        url = f"http://localhost:{probe.getsockname()[1]}"
+    url = f"http://localhost:{free_port()}"
     given = replace(settings, public_url=url, auth_url=url, audience=url)
     async with (
         running(given, own_database) as service,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -20,6 +19,7 @@ from cuota.work.due_orders import settle_due_orders
 from support.browser.shopper import DETAILS, fill, press
 from support.browser.tabs import OpenTab
 from support.makers import Merchant, Running, make_merchant
+from support.ports import free_port
 from support.running import running
 from support.stripe.stand_in import StandIn
 
@@ -75,9 +75,7 @@ class StripeShop:
 async def shop(
     settings: config.Settings, own_database: dict[str, Any], stand_in: StandIn
 ) -> AsyncIterator[StripeShop]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{probe.getsockname()[1]}"
+    url = f"http://127.0.0.1:{free_port()}"
     given = replace(
         settings, public_url=url, auth_url=url, audience=url, card_rail="stripe", stripe=stand_in.stripe_keys
     )

@@ -8,11 +8,12 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cuota.client import cents, verify_payout
 from cuota.core.payout.terms import RefundFee
+from support.properties.steady import steady
 from support.settlement_book import Book, book, payout_of
 
 AMOUNTS = st.integers(1, 500_000)
@@ -25,7 +26,7 @@ BOOKS = st.builds(
 
 
 @given(BOOKS, st.randoms(use_true_random=False))
-@settings(max_examples=150, deadline=None)
+@steady(750)
 def test_an_honest_payout_is_accepted_in_whatever_order_its_parts_came(honest: Book, chance: Any) -> None:
     honest.events += honest.events[:2]  # webhooks come at least once
     chance.shuffle(honest.events)
@@ -38,7 +39,7 @@ def test_an_honest_payout_is_accepted_in_whatever_order_its_parts_came(honest: B
 
 
 @given(BOOKS, st.data())
-@settings(max_examples=150, deadline=None)
+@steady(750)
 def test_a_removed_line_is_named(honest: Book, data: Any) -> None:
     gone = data.draw(st.sampled_from(honest.lines))
     honest.lines.remove(gone)
@@ -47,7 +48,7 @@ def test_a_removed_line_is_named(honest: Book, data: Any) -> None:
 
 
 @given(BOOKS, st.data())
-@settings(max_examples=150, deadline=None)
+@steady(750)
 def test_a_doubled_line_is_named_also_under_a_number_of_its_own(honest: Book, data: Any) -> None:
     twice = data.draw(st.sampled_from(honest.lines))
     dishonest = replace(twice, line_id=str(int(honest.lines[-1].line_id) + 1))
@@ -60,7 +61,7 @@ def test_a_doubled_line_is_named_also_under_a_number_of_its_own(honest: Book, da
 
 
 @given(BOOKS, st.data(), st.sampled_from(["gross", "fee", "net"]), st.sampled_from([-1, 1]))
-@settings(max_examples=200, deadline=None)
+@steady(1000)
 def test_one_altered_cent_is_named_also_if_the_payout_is_altered_with_it(
     honest: Book, data: Any, part: str, by: int
 ) -> None:
@@ -76,14 +77,14 @@ def test_one_altered_cent_is_named_also_if_the_payout_is_altered_with_it(
 
 
 @given(BOOKS, st.sampled_from([-1, 1]))
-@settings(max_examples=50, deadline=None)
+@steady(250)
 def test_a_payout_of_another_amount_is_found(honest: Book, by: int) -> None:
     honest.payout = replace(honest.payout, amount=honest.payout.amount + cents(by))
     assert honest.kinds() == {"wrong"}
 
 
 @given(BOOKS, st.data())
-@settings(max_examples=100, deadline=None)
+@steady(500)
 def test_an_event_that_was_never_received_is_named(honest: Book, data: Any) -> None:
     lost = data.draw(st.sampled_from(honest.events))
     reported = {

@@ -15,12 +15,7 @@ import httpx
 import pytest
 
 from support.commands import Cuota
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+from support.ports import free_port
 
 
 @contextmanager

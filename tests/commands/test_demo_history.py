@@ -21,7 +21,8 @@ from cuota.commands.history.people import CARDS, shopper
 from cuota.commands.history.plan import HistoryAct, plan
 from cuota.core.checkout.card import read_card
 from support.commands import Cuota, on_a_folder
-from support.demo_process import demo, free_port
+from support.demo_process import demo
+from support.ports import free_port
 
 START = datetime(2026, 10, 1, 12, tzinfo=UTC)
 SHORT = ("--days", "3", "--orders", "8")

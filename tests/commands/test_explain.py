@@ -18,8 +18,9 @@ from cuota.db.embedded.server import open_embedded
 from cuota.run import runtime
 from support.commands import Cuota, on_a_folder
 from support.gateway import gateway_body, post_json
-from support.makers import complete, phone_number
+from support.makers import complete
 from support.own_service import opened_own
+from support.phones import phone_number
 
 SAID = {"accountCreationDate": "2020-01-01", "customerLoggedIn": "yes", "sameDevice": "perhaps"}
 

@@ -16,8 +16,9 @@ from cuota.db.risk import policies
 from cuota.flows.risk.keep_policy import WrongPolicy, read_policy, seal_policy
 from cuota.run import runtime
 from support.commands import Cuota, on_a_folder
-from support.makers import PROFILE, complete, phone_number
+from support.makers import PROFILE, complete
 from support.own_service import opened_own
+from support.phones import phone_number
 
 STANDARD = read_policy(None)[1]
 VERSION = read_policy(None)[0].version

@@ -16,8 +16,9 @@ from cuota.core.sandbox import REFERRED_SURNAME
 from cuota.db.embedded.server import open_embedded
 from cuota.run import runtime
 from support.commands import Cuota, on_a_folder
-from support.makers import PROFILE, complete, phone_number
+from support.makers import PROFILE, complete
 from support.own_service import opened_own
+from support.phones import phone_number
 from support.reviews import referring
 
 

@@ -17,8 +17,9 @@ from cuota.db.embedded.server import open_embedded
 from cuota.flows.risk.keep_policy import read_policy
 from cuota.run import runtime
 from support.commands import Cuota, on_a_folder
-from support.makers import complete, phone_number
+from support.makers import complete
 from support.own_service import opened_own
+from support.phones import phone_number
 
 STANDARD = read_policy(None)[1]
 VERSION = read_policy(None)[0].version

@@ -131,16 +131,17 @@ async def test_the_kernel_gives_up_a_host_that_is_gone_in_seconds(own_database: 
 async def test_a_server_that_hangs_is_given_up_and_its_session_replaced(
     own_database: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool, "HANGS_SECONDS", 1.0)
     opened = await open_pool(own_database, 1)
     row = await opened.fetchrow("SELECT pg_backend_pid() AS pid")
     assert row
+    monkeypatch.setattr(pool, "HANGS_SECONDS", 1.0)
     os.kill(row["pid"], signal.SIGSTOP)
     try:
         began = time.monotonic()
         with pytest.raises(GONE):
             await opened.fetchrow("SELECT 1")
         assert time.monotonic() - began >= 1
+        monkeypatch.undo()
         assert await opened.fetchrow("SELECT 1")
     finally:
         os.kill(row["pid"], signal.SIGCONT)

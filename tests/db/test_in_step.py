@@ -59,7 +59,7 @@ async def owner(alone: dict[str, Any]) -> Any:
 
 async def _waits(owner: asyncpg.Connection) -> int:
     """The process id of the session whose commit waits for the standby."""
-    for _ in range(200):
+    for _ in range(1200):
         found = await owner.fetchval("SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
         if found:
             return int(found)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import asyncpg
@@ -11,20 +10,13 @@ import pytest
 
 from cuota.db import kept_sessions
 from cuota.db.pool import Pool, open_pool
+from support.waiting import until
 
 
 async def pid(pool: Pool) -> int:
     row = await pool.fetchrow("SELECT pg_backend_pid() AS pid")
     assert row is not None
     return int(row["pid"])
-
-
-async def until(true: Callable[[], bool]) -> None:
-    for _ in range(1000):
-        if true():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("it never was")
 
 
 async def test_the_next_request_uses_the_session_of_the_last_one(own_database: dict[str, Any]) -> None:
@@ -84,17 +76,20 @@ async def test_closing_waits_for_a_session_that_is_in_use_and_ends_the_kept_ones
     await asyncio.gather(*(pool.fetchrow("SELECT pg_sleep(0.05)") for _ in range(2)))
     owner = await asyncpg.connect(**own_database)
     slow = asyncio.create_task(pool.fetchrow("SELECT pg_sleep(0.3), 7 AS seven"))
-    await asyncio.sleep(0.05)
+    await until_counted(owner, 1, "state = 'active'")
     await pool.close()
     row = await slow
     assert row is not None
     assert row["seven"] == 7
-    for _ in range(500):
-        left = await owner.fetchval(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
-        if left == 0:
-            break
-        await asyncio.sleep(0.01)
-    assert left == 0
+    await until_counted(owner, 0)
     await owner.close()
+
+
+async def until_counted(owner: asyncpg.Connection[Any], count: int, where: str = "true") -> None:
+    """Wait until the database has this many other sessions of this kind."""
+    sql = (
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    async with asyncio.timeout(60):
+        while await owner.fetchval(f"{sql} AND {where}") != count:  # noqa: ASYNC110 - the database sets no event
+            await asyncio.sleep(0.01)

@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from cuota.db.embedded.folders import prepare
 from cuota.db.embedded.programs import binaries_for
 from support.commands import Cuota
 from support.folders import new_folder
+from support.ports import free_port
 
 RUNNING = Path(__file__).parents[2] / "docs" / "running.md"
 SECONDS = 60
@@ -78,9 +78,7 @@ def _started(base: Path, port: int) -> subprocess.Popen[bytes]:
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     base = new_folder("cuota-own-")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     postgres = _started(base, port)
     made = Server(port, Cuota(base / "service"))
     try:

@@ -19,8 +19,8 @@ import pytest
 from cuota.db.pool import SESSION
 from support.db import save_functions
 from support.db.statements import OF_CITUS, statements
-from support.makers import phone_number
 from support.own_service import Own
+from support.phones import phone_number
 
 # Make the planner assume that each table with rows has many rows, and delete its statistics about the values.
 _LARGE = """DELETE FROM pg_statistic;

@@ -39,7 +39,7 @@ from support.folders import new_folder
     ],
 )
 async def test_every_session_has_its_settings_in_force(
-    own_database: dict[str, Any], setting: str, value: str
+    product_limits: None, own_database: dict[str, Any], setting: str, value: str
 ) -> None:
     pool = await open_pool(own_database, 2)
     async with pool.session() as first, pool.session() as second:
@@ -48,7 +48,9 @@ async def test_every_session_has_its_settings_in_force(
     await pool.close()
 
 
-async def test_a_statement_that_hangs_is_ended_by_the_database(own_database: dict[str, Any]) -> None:
+async def test_a_statement_that_hangs_is_ended_by_the_database(
+    product_limits: None, own_database: dict[str, Any]
+) -> None:
     pool = await open_pool(own_database, 1)
     with pytest.raises(asyncpg.QueryCanceledError):
         await pool.fetchrow("SELECT pg_sleep(30)")

@@ -16,9 +16,10 @@ from cuota.db import row_security
 from cuota.db.pool import Pool
 from cuota.db.row_security import EVERYONE, everyone, narrow
 from cuota.flows.checkout.remember_browser import who_is_remembered
-from support.makers import Merchant, checkout, phone_number
+from support.makers import Merchant, checkout
 from support.own_service import Own, opened_own
 from support.pages.visitor import Visitor
+from support.phones import phone_number
 from support.sending import deliver
 from support.signed import started
 

@@ -89,7 +89,7 @@ ALLOWED = {
     "clock._HAS_ORDERS": "the sandbox's clock goes back only if no merchant has an order",
     "clock._DUE": "counts what is due of all merchants at an instant of the sandbox's clock",
     "idempotency._FORGET": "drops every merchant's answers of a day ago",
-    "checkouts._FORGET": "drops every merchant's browsers of a month ago",
+    "checkouts._OLD": "finds the merchants that have browsers of a month ago; each is then named",
     "erasure._ORDERS": "a consumer's orders at all merchants, by the consumer's id",
     "erasure._OTHER_BROWSERS": "drops a consumer's browsers at all merchants",
     "erasure._MAILS": "a consumer's own mail addresses, by the consumer's id",

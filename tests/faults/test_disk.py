@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import secrets
 import signal
 import time
 from collections import Counter
@@ -36,7 +35,7 @@ from support.faults.fronts import Storefront
 from support.faults.served import children, until
 from support.faults.struck import StruckService
 from support.faults.struck_shop import Shop, struck_shop
-from support.long_run import LONG
+from support.long_run import LONG, seed_of_campaign
 
 pytestmark = pytest.mark.faults
 
@@ -72,8 +71,7 @@ def may_trace(small: Shop) -> None:
 @pytest.fixture(scope="module")
 def under(small: Shop) -> Iterator[Campaign]:
     """One campaign for all tests, so that each test also checks the operations of the earlier tests."""
-    seed = secrets.randbelow(10**6)
-    print(f"seed {seed}")
+    seed = seed_of_campaign()
     with campaign_on(small.service, small.hooks, small.books, seed, orders=1) as made:
         yield made
 

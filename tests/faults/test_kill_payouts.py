@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import random
-import secrets
 import signal
 import time
 from uuid import uuid4
@@ -16,7 +15,7 @@ import pytest
 
 from support.faults.served import until
 from support.faults.struck_shop import Shop, struck_shop
-from support.long_run import LONG
+from support.long_run import LONG, seed_of_campaign
 
 pytestmark = pytest.mark.faults
 
@@ -35,9 +34,7 @@ BOOKS = """SELECT (SELECT count(*) FROM payouts) AS payouts,
 
 
 def test_each_payout_is_paid_once_however_often_and_whenever_a_worker_is_killed() -> None:
-    seed = int(os.environ.get("FAULTS_SEED", secrets.randbits(32)))
-    print(f"{KILLS} kills, seed {seed}")
-    chance = random.Random(seed)
+    chance = random.Random(seed_of_campaign())
     with struck_shop() as shop:
         shop.later("1 second")
         merchant = shop.books.one(MERCHANT)

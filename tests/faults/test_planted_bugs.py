@@ -14,9 +14,10 @@ import pytest
 from support.faults import drives, limits, nets
 from support.faults.campaign import Campaign, campaign_on
 from support.faults.drives import Drive, ready, serial
-from support.faults.served import free_port, until
+from support.faults.served import until
 from support.faults.struck import BuggedService
 from support.faults.struck_shop import Shop, struck_shop
+from support.ports import free_port
 
 pytestmark = pytest.mark.faults
 

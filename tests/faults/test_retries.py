@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 
 import pytest
 
 from support.faults.campaign import battered, campaign_on, retried
 from support.faults.struck_shop import Shop
-from support.long_run import LONG
+from support.long_run import LONG, seed_of_campaign
 
 pytestmark = pytest.mark.faults
 
@@ -20,9 +19,7 @@ APPLIED = 20
 
 @pytest.fixture
 def seed() -> int:
-    drawn = secrets.randbelow(10**6)
-    print(f"seed {drawn}: python tests/faults --seed {drawn}")
-    return drawn
+    return seed_of_campaign()
 
 
 def test_operations_retried_through_resets_and_timeouts_end_definitely_and_happen_once(

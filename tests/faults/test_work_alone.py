@@ -10,8 +10,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from support.faults.served import free_port, service, until
+from support.faults.served import service, until
 from support.faults.struck import StruckService, World, receiver, world_of
+from support.ports import free_port
 
 pytestmark = pytest.mark.faults
 

@@ -13,22 +13,24 @@ import pytest
 from cuota.core.order.movement import Movement, MovementKind, MovementRequest
 from cuota.core.refusal import Code, Refused
 from cuota.db.order import outcomes
-from cuota.db.pool import GONE, Pool, open_pool, refused_by_the_database
+from cuota.db.pool import GONE, open_pool, refused_by_the_database
 from cuota.db.verify.recalculate import verify
 from cuota.flows.context import Context
 from cuota.flows.order.capture_order import capture_order
+from support.db.same_pool import SamePool
 from support.own_service import Own
 
 SAVE = "save_orders("
 
 
-class Watched(Pool):
+class Watched(SamePool):
     """The service's own pool. It counts the requests to save and the statements that save, and can hold up the first of these."""
 
     def __init__(self, own: Own) -> None:
         pool = own.context.pool
         assert pool._shared is not None
-        super().__init__(pool._pool, pool._shared._pool)
+        super().__init__(pool, batches=True)
+        assert self._shared is not None
         self.asked = 0
         self.saves: list[int] = []
         self.go = asyncio.Event()
@@ -196,7 +198,10 @@ async def test_new_orders_that_wait_are_created_in_one_statement(own: Own) -> No
     assert [record["orderId"] for record in records] == [created["orderId"] for created in order_ids]
 
 
-async def test_no_session_at_all_is_told_as_nothing_applied(own: Own) -> None:
+async def test_no_session_at_all_is_told_as_nothing_applied(
+    own: Own, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cuota.db.pool.WAIT_SECONDS", 0.5)
     [order_id] = await orders(own, 1)
     pool = await open_pool(own.where, 1)
     context = replace(own.context, pool=pool)

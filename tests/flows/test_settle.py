@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
+from cuota.core.order.capture import capture
 from cuota.core.order.event import Event
 from cuota.core.order.movement import Movement, MovementKind, MovementRequest
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
 from cuota.core.refusal import Code, Refused
-from cuota.db.order import orders
+from cuota.db.order import idempotency, orders
 from cuota.db.order.orders import Found
+from cuota.db.order.outcomes import Answer
 from cuota.db.session import Session
 from cuota.db.verify.recalculate import verify
-from cuota.flows.context import Context
+from cuota.flows.context import Context, utc_now
 from cuota.flows.order.capture_order import capture_order
 from cuota.flows.order.refund_order import refund_order
 from cuota.flows.order.void_order import void_order
 from cuota.flows.settle import settle
+from support.db.locks import holder
 from support.flows.interrupted import CutPool
 from support.own_service import Own, opened_own
 
@@ -126,13 +129,51 @@ async def test_on_an_order_busy_in_two_processes_nobody_starves(own: Own) -> Non
     assert (await verify(own.context.pool)).disagreements == []
 
 
-async def test_a_row_locked_for_too_long_is_said_to_be_busy_and_nothing_is_applied(own: Own) -> None:
+async def test_a_row_locked_for_too_long_is_said_to_be_busy_and_nothing_is_applied(
+    product_limits: None, own: Own
+) -> None:
     order_id = await approved(own)
     async with own.owner() as owner, owner.transaction():
         await owner.execute("SELECT 1 FROM orders FOR UPDATE")
         answer = await own.merchant.move({"orderId": order_id}, "capture", "10.00", "late")
     assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
     assert await applied(own, "late") == []
+
+
+async def test_a_deadlock_under_the_rows_lock_is_tried_again_and_applied_once(own: Own) -> None:
+    ids, lease = (own.merchant.merchant_id, await approved(own)), uuid4()
+    assert await idempotency.claim(own.context.pool, ids[0], "key", b"request", lease, utc_now())
+    asked, movement_id = MovementRequest(MovementKind.CAPTURE, "locked", 1000), uuid4()
+    reads = 0
+    closing: asyncio.Future[object] | None = None
+
+    async with holder(own.where) as other:
+
+        async def read(session: Session, merchant_id: UUID, order_id: UUID) -> Found | None:
+            nonlocal reads, closing
+            reads += 1
+            if reads == 3:  # the first read under the row's lock
+                await other.run("SELECT FROM idempotency_keys FOR UPDATE")
+                closing = asyncio.ensure_future(other.run("SELECT FROM orders FOR UPDATE"))
+                await other.until_waits(closing)
+            return await orders.read_with_plan(session, merchant_id, order_id)
+
+        def decide(found: Found) -> Outcome:
+            outcome = capture(found.order, asked, movement_id, own.context.now(), found.terms)
+            stale = replace(outcome, order=replace(outcome.order, version=outcome.order.version - 1))
+            return stale if reads < 3 else outcome
+
+        def keep(moved: Movement) -> Answer:
+            return Answer("key", lease, 200, str(moved.movement_id).encode())
+
+        settling = asyncio.ensure_future(settle(own.context, *ids, decide, read, keep))
+        # PostgreSQL ends the transaction of `settle`, which began to wait last.
+        while closing is None or not closing.done():
+            assert not settling.done()
+            await asyncio.sleep(0.01)
+    await settling
+    assert reads == 4
+    assert await applied(own, "locked") == [(movement_id, 1000)]
 
 
 async def test_a_decision_with_nothing_to_do_saves_nothing_and_returns_the_order_as_it_was_read(

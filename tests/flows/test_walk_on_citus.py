@@ -26,11 +26,13 @@ from cuota.flows.risk.explain_order import explain_order, explain_plan
 from cuota.flows.sandbox.fork_sandbox import fork, rewind
 from cuota.flows.sandbox.move_time import CannotMoveTime
 from support.api.receiver import Receiver, receiving
-from support.makers import PROFILE, Merchant, complete, make_merchant, phone_number
+from support.makers import PROFILE, Merchant, complete, make_merchant
 from support.pages.consumer import Consumer
+from support.phones import phone_number
 from support.signed import started
-from support.time.sandbox import Sandbox, opened_sandbox, until
+from support.time.sandbox import Sandbox, opened_sandbox
 from support.virtual_card import virtual_order
+from support.waiting import until
 
 PORT_OF = """SELECT nodeport FROM citus_shards WHERE table_name = 'orders'::regclass
     AND shardid = get_shard_id_for_distribution_column('orders', $1::uuid)"""

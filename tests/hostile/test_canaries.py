@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from support.faults.served import free_port, until
+from support.faults.served import until
 from support.folders import new_folder
 from support.hostile.life import CARD, Left, LoudService, live
 from support.hostile.traces import Canary, columns, dumped, seen
+from support.ports import free_port
 
 DOCS = Path(__file__).parents[2] / "docs" / "proof.md"
 # The only columns that hold a person's number or address. The sandbox's inbox stands for the consumer's own phone.

@@ -22,10 +22,10 @@ from support.faults.served import Service
 from support.hostile.hostile_shop import BACK, Shop, fired_at, seeds_of
 from support.hostile.judge import Verdict, fire
 from support.hostile.mutator import barrage, made
-from support.long_run import LONG
+from support.long_run import LONG, seed_of_campaign
 
 REQUESTS = int(os.environ.get("HOSTILE_REQUESTS") or (3000 if LONG else 1500))
-SEED = int(os.environ.get("HOSTILE_SEED", "0")) or random.SystemRandom().randrange(1, 2**31)
+SEED = seed_of_campaign("HOSTILE_SEED")
 NAMES = {"capture": "captures", "void": "voids", "refund": "refunds"}
 
 

@@ -26,6 +26,7 @@ from cuota.web.server.edge import Edge
 from support.card import pay
 from support.contract import Contract
 from support.core.values import PROFILE
+from support.phones import phone_number
 
 ADDRESS = PROFILE.address
 
@@ -190,11 +191,6 @@ async def checkout(
     secret = await check_code(context, await read_checkout(context, merchant_id, order_id, secret), "123456")
     await give_details(context, await read_checkout(context, merchant_id, order_id, secret), profile)
     return await read_checkout(context, merchant_id, order_id, secret), secret
-
-
-def phone_number() -> str:
-    """Return a phone number that no other test uses."""
-    return f"212{200 + secrets.randbelow(800)}{secrets.randbelow(10_000):04d}"
 
 
 async def read_checkout(context: Context, merchant_id: UUID, order_id: UUID, secret: str) -> Checkout:

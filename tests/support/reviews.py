@@ -16,8 +16,9 @@ from cuota.core.risk.policy import load_policy
 from cuota.flows.plan.send_messages import send_messages
 from cuota.flows.risk import answer_review
 from cuota.flows.risk.answer_review import Reviewer
-from support.makers import Running, complete, phone_number
+from support.makers import Running, complete
 from support.own_service import Own, opened_own
+from support.phones import phone_number
 
 ANA = Reviewer(None, "Ana Silva <ana@example.com>")
 BEN = Reviewer(None, "Ben Okafor <ben@example.com>")

@@ -15,6 +15,7 @@ import asyncpg
 
 from cuota.core.refusal import Code, Refused
 from cuota.db import row_security, service_role
+from cuota.db.deadlock import once_more
 from cuota.db.gathered import Gathered, Gatherer
 from cuota.db.hosts import SILENT_SECONDS, Honest, connect
 from cuota.db.kept_sessions import KeptSessions
@@ -92,7 +93,10 @@ class UnsafeDatabase(Exception):
 
 
 class Sessions:
-    """A pool of sessions of one kind. One request uses a session at a time. Requests get sessions in the order of arrival."""
+    """A pool of sessions of one kind. One request uses a session at a time. Requests get sessions in the order of arrival.
+
+    A statement that `fetchrow`, `fetch` and `execute` run is a transaction of its own, so it is run once more after a deadlock.
+    """
 
     def __init__(self, pool: asyncpg.Pool) -> None:
         self._pool = pool
@@ -136,7 +140,7 @@ class Sessions:
         async with self.session() as connection:
             patience = patience_with(connection)
             try:
-                return await connection.fetchrow(sql, *values)
+                return await once_more(lambda: connection.fetchrow(sql, *values))
             finally:
                 patience.cancel()
 
@@ -145,7 +149,7 @@ class Sessions:
         async with self.session() as connection:
             patience = patience_with(connection)
             try:
-                rows: list[Row] = await connection.fetch(sql, *values)
+                rows: list[Row] = await once_more(lambda: connection.fetch(sql, *values))
                 return rows
             finally:
                 patience.cancel()
@@ -153,7 +157,7 @@ class Sessions:
     async def execute(self, sql: str, *values: object) -> str:
         """Run one statement and return its command tag."""
         async with self.session() as connection:
-            tag: str = await connection.execute(sql, *values)
+            tag: str = await once_more(lambda: connection.execute(sql, *values))
             return tag
 
     def sizes(self) -> tuple[int, int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -14,6 +16,7 @@ from cuota.core.plan.declines import is_final
 from cuota.core.risk.signal import SignalKind
 from cuota.db.plan import charges, declines
 from cuota.db.plan.charges import PendingCharge
+from cuota.flows.afterwards import DATABASE_FAILED
 from cuota.flows.context import Context
 from cuota.rails.card.protocol import CardAnswer, CardHolder, CardOutcome, ChargeRequest
 from cuota.rails.unavailable import RailUnavailable
@@ -21,6 +24,7 @@ from cuota.rails.unavailable import RailUnavailable
 RecordAnswer = Callable[[CardAnswer], Awaitable[Order]]
 # How long a consumer has to confirm a charge with the bank (3-D Secure). A checkout stays open for an hour by default.
 CONFIRM_WITHIN = timedelta(minutes=20)
+log = logging.getLogger("cuota.request")
 
 
 def card_hash(context: Context, fingerprint: str) -> bytes | None:
@@ -55,7 +59,8 @@ def request_of(
 async def ask(context: Context, asked: ChargeRequest, record: RecordAnswer) -> Order:
     """Charge the card and record the rail's answer.
 
-    Raises Charging if there is no final answer: it was lost, the consumer must confirm the charge, or the bank takes its time.
+    Raises Charging if there is no final answer: it was lost, the consumer must confirm the charge, or the bank takes its time. Raises
+    Charging too if the answer could not be recorded.
     """
     try:
         answer = await context.rails.card.charge(asked)
@@ -67,12 +72,20 @@ async def ask(context: Context, asked: ChargeRequest, record: RecordAnswer) -> O
 
 
 async def _keep(context: Context, asked: ChargeRequest, answer: CardAnswer, record: RecordAnswer) -> Order:
-    """Record a final answer, and the card network's identifier if the processor tells it."""
-    order = await record(answer)
-    if answer.network_reference:
-        ids = (asked.merchant_id, asked.order_id, asked.key)
-        await charges.keep_reference(context.pool, *ids, answer.network_reference)
-    return order
+    """Record a final answer, and before that the card network's identifier if the processor tells it, so that none is lost.
+
+    Raises Charging if the database fails. The card may be charged by now, so nobody is told to try again: the charge is still in
+    progress in our records, and a background job looks it up and records its answer.
+    """
+    ids = (asked.merchant_id, asked.order_id, asked.key)
+    try:
+        if answer.network_reference:
+            await charges.keep_reference(context.pool, *ids, answer.network_reference)
+        return await record(answer)
+    except DATABASE_FAILED as problem:
+        facts = {"orderId": str(asked.order_id), "problem": type(problem).__name__}
+        log.warning("answer of a card rail not recorded yet", extra={"facts": facts})
+        raise Charging from None
 
 
 async def look_up(context: Context, asked: ChargeRequest, record: RecordAnswer, asked_at: datetime) -> bool:
@@ -108,7 +121,8 @@ async def look(context: Context, asked: ChargeRequest, record: RecordAnswer) -> 
     if answer is None:
         return None
     if answer.final:
-        await _keep(context, asked, answer, record)
+        with contextlib.suppress(Charging):
+            await _keep(context, asked, answer, record)
     return answer.action_url
 
 
@@ -121,7 +135,8 @@ async def give_up(context: Context, asked: ChargeRequest, record: RecordAnswer) 
     except RailUnavailable:
         return
     if answer is not None and answer.final:
-        await _keep(context, asked, answer, record)
+        with contextlib.suppress(Charging):
+            await _keep(context, asked, answer, record)
 
 
 def request_again(pending: PendingCharge, merchant_id: UUID, order_id: UUID) -> ChargeRequest:

@@ -14,6 +14,7 @@ from cuota.core.order.movement import Movement
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
 from cuota.core.refusal import Code, Refused
+from cuota.db.deadlock import once_more
 from cuota.db.hosts import NodeLost
 from cuota.db.order import orders, outcomes
 from cuota.db.order.orders import Found
@@ -163,7 +164,7 @@ async def _ladder(run: _Run) -> Done[Any, Outcome | None]:
 
 async def _last(run: _Run) -> Done[Any, Outcome | None]:
     if run.save is None:
-        return await _locked(run)
+        return await once_more(lambda: _locked(run))
     for _ in range(MORE_ATTEMPTS):
         if (done := await _attempt(run, run.context.pool)) is not None:
             return done

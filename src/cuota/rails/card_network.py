@@ -123,10 +123,15 @@ WHERE c.clearing_id IN (SELECT clearing_id FROM issuing_simulator.clearings WHER
     AND c.try_at <= $1 AND a.authorization_id = c.authorization_id AND k.key = a.key
 RETURNING {_COLUMNS}, k.merchant_id, k.order_id, c.try_at
 """
-_DONE = """
-WITH done AS (
-    UPDATE issuing_simulator.clearings SET state = 'done', try_at = NULL WHERE clearing_id = $1 AND state = 'pending'
-    RETURNING authorization_id, kind, amount
+# The card is locked before the clearing, as in _BEGIN, which waits for the clearing if it has the same reference.
+_CARD = """WITH card AS MATERIALIZED (
+    SELECT k.key FROM issuing_simulator.clearings c JOIN issuing_simulator.authorizations a USING (authorization_id)
+        JOIN issuing_simulator.cards k USING (key) WHERE c.clearing_id = $1 FOR NO KEY UPDATE OF k
+)"""
+_DONE = f"""
+{_CARD}, done AS (
+    UPDATE issuing_simulator.clearings c SET state = 'done', try_at = NULL FROM card
+    WHERE c.clearing_id = $1 AND c.state = 'pending' RETURNING c.kind, c.amount
 )
 UPDATE issuing_simulator.cards k SET
     held = held - CASE WHEN d.kind <> 'refund' THEN d.amount ELSE 0 END,
@@ -134,19 +139,17 @@ UPDATE issuing_simulator.cards k SET
     captured = captured + CASE WHEN d.kind = 'capture' THEN d.amount ELSE 0 END,
     reversed = reversed + CASE WHEN d.kind = 'reverse' THEN d.amount ELSE 0 END,
     refunded = refunded + CASE WHEN d.kind = 'refund' THEN d.amount ELSE 0 END
-FROM done d, issuing_simulator.authorizations a
-WHERE a.authorization_id = d.authorization_id AND k.key = a.key RETURNING 1
+FROM done d, card WHERE k.key = card.key RETURNING 1
 """
-_DROPPED = """
-WITH dropped AS (
-    DELETE FROM issuing_simulator.clearings WHERE clearing_id = $1 AND state = 'pending' AND lease = $2
-    RETURNING authorization_id, kind, amount
+_DROPPED = f"""
+{_CARD}, dropped AS (
+    DELETE FROM issuing_simulator.clearings c USING card
+    WHERE c.clearing_id = $1 AND c.state = 'pending' AND c.lease = $2 RETURNING c.kind, c.amount
 )
 UPDATE issuing_simulator.cards k SET
     held = held - CASE WHEN d.kind <> 'refund' THEN d.amount ELSE 0 END,
     going_back = going_back - CASE WHEN d.kind = 'refund' THEN d.amount ELSE 0 END
-FROM dropped d, issuing_simulator.authorizations a
-WHERE a.authorization_id = d.authorization_id AND k.key = a.key RETURNING 1
+FROM dropped d, card WHERE k.key = card.key RETURNING 1
 """
 
 

@@ -18,8 +18,9 @@ from starlette.responses import Response
 from cuota.core.refusal import Code, Refused
 from cuota.db.order import idempotency
 from cuota.db.order.outcomes import Answer
-from cuota.db.pool import BUSY, GONE, Pool, unavailable
+from cuota.db.pool import BUSY, GONE, Pool
 from cuota.db.vault import Vault
+from cuota.flows.afterwards import afterwards
 from cuota.flows.context import utc_now
 from cuota.web.problem import MEDIA_TYPE, body_of, status_of
 from cuota.web.service import Service, service_of
@@ -27,10 +28,6 @@ from cuota.web.service import Service, service_of
 LONGEST_KEY = 255
 # Refusals that depend on the moment and not on the request. They are not stored, so that a retry runs the request again.
 NOT_KEPT = {Code.UNAVAILABLE, Code.RATE_LIMITED, Code.INTERNAL_ERROR, Code.IDEMPOTENCY_IN_PROGRESS}
-NO_ANSWER = (
-    "The database became unavailable before the answer could be stored, and it is not known whether the request was "
-    "carried out. Repeat the request with the same Idempotency-Key."
-)
 
 Keep = Callable[[bytes], Answer]
 Run = Callable[[Keep | None], Awaitable[bytes]]
@@ -116,19 +113,18 @@ async def answer(
         else:
             problem = _problem(request, service, refused)
             problem = seal.close(problem) if seal else problem
-            await idempotency.finish(pool, merchant_id, key, lease, status_of(refused), problem)
+            with afterwards("the answer for an Idempotency-Key"):
+                await idempotency.finish(pool, merchant_id, key, lease, status_of(refused), problem)
         raise
     except BaseException:
         await _free(pool, merchant_id, key, lease)
         raise
     if not stored_by_run:
-        # A dry run, or a call that moves no money, has no transaction in which it could have stored the answer.
+        # A dry run, or a call that moves no money, has no transaction in which it could have stored the answer. If storing it fails,
+        # the caller gets it all the same. Only a caller that does not receive it finds the key free after the lease.
         stored = seal.close(content) if seal else content
-        try:
+        with afterwards("the answer for an Idempotency-Key"):
             await idempotency.finish(pool, merchant_id, key, lease, 200, stored)
-        except Refused:
-            # This Refused says that nothing was applied. That is true only for this statement: `run` has been applied.
-            raise unavailable(NO_ANSWER) from None
     return Response(content, media_type="application/json")
 
 

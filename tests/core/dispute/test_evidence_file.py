@@ -23,6 +23,7 @@ from cuota.core.dispute.evidence_file import (
 from cuota.core.dispute.file_types import type_of
 from cuota.core.refusal import Code, Refused
 from support.evidence_files import JPEG, PDF, PNG, TEXT, WEBP, large_jpeg
+from support.properties.steady import steady
 
 WHOLE = {
     "application/pdf": PDF,
@@ -105,6 +106,7 @@ def test_whatever_is_not_wholly_one_of_the_types_is_refused_in_words(content: by
     assert refused.value.code is Code.BAD_FILE
 
 
+@steady(500)
 @given(st.sampled_from(sorted(WHOLE)), st.data())
 def test_a_damaged_file_never_crashes_and_never_becomes_another_type(
     media_type: str, data: st.DataObject
@@ -150,6 +152,7 @@ def test_a_name_is_shown_without_a_path_and_ends_as_its_content_does(name: str, 
     assert check_file(name, PNG).name == shown
 
 
+@steady(500)
 @given(st.text(max_size=300))
 def test_a_name_is_short_and_printable_and_can_be_stored(name: str) -> None:
     shown = check_file(name, PNG).name

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from cuota.core.payout.bank_account import BadBankAccount, BankDetails, read_bank_details
 from cuota.core.sandbox import TEST_ACCOUNTS, TEST_ROUTING
+from support.properties.steady import steady
 
 
 # Routing numbers of the Federal Reserve Bank of Boston, JPMorgan Chase, Bank of America, and of Wells Fargo.
@@ -16,6 +17,7 @@ def test_a_real_routing_number_is_accepted(routing: str) -> None:
     assert read_bank_details(routing, "1234").routing == routing
 
 
+@steady(500)
 @given(st.sampled_from(["011000015", "021000021", "121000248"]), st.integers(0, 8), st.integers(1, 9))
 def test_one_wrong_digit_of_a_routing_number_is_found(routing: str, place: int, more: int) -> None:
     wrong = routing[:place] + str((int(routing[place]) + more) % 10) + routing[place + 1 :]

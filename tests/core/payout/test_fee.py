@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from cuota.core.payout.fee import CaptureFee, OrderFees, capture_fee, fee_to_return, returnable_fee
 from cuota.core.payout.terms import RefundFee, SettlementTerms, in_force
+from support.properties.steady import steady
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -37,6 +38,7 @@ def test_a_fee_is_the_percentage_rounded_half_up_and_the_fixed_part(
     assert terms(percent, fixed).fee(amount) == fee
 
 
+@steady(500)
 @given(amount=st.integers(1, 10**13), percent=st.integers(0, 10_000))
 def test_the_rounding_is_that_of_exact_decimals(amount: int, percent: int) -> None:
     exact = Decimal(amount) * percent / 10_000
@@ -86,6 +88,7 @@ def test_a_capture_that_paid_no_fee_returns_none() -> None:
 PARTS = st.lists(st.integers(1, 5_000), min_size=1, max_size=12)
 
 
+@steady(500)
 @given(
     parts=PARTS, percent=st.integers(0, 10_000), fixed=st.integers(0, 500), policy=st.sampled_from(RefundFee)
 )
@@ -103,6 +106,7 @@ def test_many_small_refunds_return_exactly_as_much_as_one(
     assert returned == fee_to_return([valid], fees, refunded)
 
 
+@steady(500)
 @given(
     steps=st.lists(st.tuples(st.booleans(), st.integers(1, 3_000)), min_size=1, max_size=20),
     percent=st.integers(0, 10_000),

@@ -16,8 +16,9 @@ from cuota.core.risk.signal import SignalKind
 from cuota.db.risk import history
 from cuota.db.risk.history import HistoryQuery, RiskHistory
 from cuota.work.tidy import tidy
-from support.makers import PROFILE, complete, phone_number
+from support.makers import PROFILE, complete
 from support.own_service import Own
+from support.phones import phone_number
 
 DAY = timedelta(days=1)
 

@@ -18,8 +18,9 @@ from cuota.flows.dispute.open_dispute import open_dispute
 from cuota.flows.privacy.erase_consumer import erase_consumer
 from cuota.work.card_refunds import return_due_money
 from support.disputes import captured, charged_back, disputed
-from support.makers import complete, phone_number
+from support.makers import complete
 from support.own_service import Own
+from support.phones import phone_number
 
 
 async def test_a_merchant_that_has_sent_all_its_statements_can_still_appeal_and_accept(own: Own) -> None:

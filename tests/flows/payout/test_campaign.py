@@ -27,7 +27,7 @@ from cuota.flows.payout.change_bank_account import resume_payouts
 from cuota.flows.payout.send_payouts import send_payouts
 from support.db.settled import LINES, PAYOUTS, SETTLEMENT, closed, cutoff_of, give_terms, rows, settled
 from support.dispute_campaign import NEXT, charge_back, close_due, dispute
-from support.long_run import LONG
+from support.long_run import LONG, seed_of_campaign
 from support.makers import make_merchant
 from support.own_service import Own
 from support.payout_files import amounts_in_files
@@ -147,9 +147,7 @@ async def ask_bank(own: Own, models: list[Model]) -> None:
 
 
 async def test_lines_ledger_payouts_and_the_bank_agree_to_the_cent_over_many_days(own: Own) -> None:
-    seed = int(os.environ.get("FAULTS_SEED", secrets.randbits(32)))
-    print(f"{OPERATIONS} operations, seed {seed}")
-    chance, begun = random.Random(seed), own.service.clock.now()
+    chance, begun = random.Random(seed_of_campaign()), own.service.clock.now()
     async with merchants_of(own) as models:
         for day in range(DAYS):
             for _ in range(OPERATIONS // DAYS):

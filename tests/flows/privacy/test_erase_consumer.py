@@ -19,8 +19,9 @@ from cuota.flows.risk.explain_order import explain_order
 from cuota.work.due_orders import settle_due_orders
 from cuota.work.webhooks import Webhooks
 from support.flows.people import PERSON, PHONE, PREFILL, WORDS, bought, everything, paid_off, words_left
-from support.makers import PROFILE, checkout, complete, phone_number
+from support.makers import PROFILE, checkout, complete
 from support.own_service import Own
+from support.phones import phone_number
 from support.signed import started
 
 

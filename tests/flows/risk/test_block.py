@@ -22,8 +22,9 @@ from cuota.flows.risk.review_decisions import BEGINNING, END, replay
 from support.core.values import PROFILE
 from support.flows.buttons import opened, press
 from support.flows.gates import HISTORY, RESERVE, SAVE, killed, stopped
-from support.makers import complete, phone_number
+from support.makers import complete
 from support.own_service import Own
+from support.phones import phone_number
 
 
 async def block(own: Own, phone: str, kind: BlockKind = BlockKind.MISUSE, **until: Any) -> Blocked:

@@ -18,8 +18,10 @@ from cuota.core.risk.decision import decide
 from cuota.core.risk.facts import Facts
 from cuota.core.risk.model import Model, Weight
 from cuota.flows.plan.send_messages import send_messages
-from support.makers import ADDRESS, PROFILE, complete, phone_number
+from support.db.same_pool import SamePool
+from support.makers import ADDRESS, PROFILE, complete
 from support.own_service import Own, opened_own
+from support.phones import phone_number
 from support.signed import started
 
 DECLINED_CARD, ANY_CARD = "4000 0000 0000 0002", "5555 5555 5555 4444"
@@ -280,7 +282,7 @@ async def test_a_model_that_cannot_be_read_costs_no_sale(own: Own) -> None:
 async def test_deciding_costs_a_reservation_and_a_read_and_the_rest_runs_beside_the_card(own: Own) -> None:
     asked: list[str] = []
 
-    class Counting(type(own.context.pool)):  # type: ignore[misc]
+    class Counting(SamePool):
         async def fetchrow(self, sql: str, *values: object) -> Any:
             asked.append(" ".join(sql.split())[:60])
             return await super().fetchrow(sql, *values)
@@ -290,7 +292,7 @@ async def test_deciding_costs_a_reservation_and_a_read_and_the_rest_runs_beside_
     [seen] = await opened(own, phone_number(), 1, "100.00")
     # A process's first decision under a policy settles its text; every other one costs this.
     sealed = {own.context.policy.version}
-    await press(replace(own.context, pool=Counting(own.context.pool._pool), sealed=sealed), seen)
+    await press(replace(own.context, pool=Counting(own.context.pool), sealed=sealed), seen)
     reserve, read, save, *after = asked
     begun = ("SELECT reserve_exposure(", "WITH agreed", "SELECT save_orders(")
     assert (reserve[:24], read[:11], save[:19]) == begun

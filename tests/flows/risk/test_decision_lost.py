@@ -23,8 +23,9 @@ from cuota.flows.plan.send_messages import send_messages
 from cuota.flows.risk.settle_reservations import settle_reservations
 from support.card import pay
 from support.flows.interrupted import CutPool
-from support.makers import ADDRESS, PROFILE, checkout, complete, phone_number, read_checkout
+from support.makers import ADDRESS, PROFILE, checkout, complete, read_checkout
 from support.own_service import Own, opened_own
+from support.phones import phone_number
 
 DECLINED = Profile("Jordan", "Declinetest", "jordan@mail.example", ADDRESS)
 

@@ -15,8 +15,9 @@ import pytest
 from cuota import config
 from cuota.core.consumer import Address, Profile
 from cuota.flows.risk.explain_order import explain_order, explain_plan
-from support.makers import complete, phone_number
+from support.makers import complete
 from support.own_service import Own, opened_own
+from support.phones import phone_number
 from support.signed import started
 
 PERSON = Profile(

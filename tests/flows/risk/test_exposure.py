@@ -20,9 +20,11 @@ from cuota.flows.context import Context
 from cuota.rails.card.protocol import CardAnswer, ChargeRequest
 from cuota.rails.card.rails import CardRails
 from cuota.run import runtime
+from support.db.locks import holder
+from support.db.same_pool import SamePool
 from support.flows.buttons import opened, press
-from support.makers import phone_number
 from support.own_service import Own, opened_own
+from support.phones import phone_number
 
 
 @pytest.fixture
@@ -121,25 +123,22 @@ async def test_an_order_that_only_moved_aside_meanwhile_is_saved(own: Own) -> No
     """Its row is another by then, though its version is the same: the guard must follow it."""
     [seen] = await opened(own, phone_number(), 1, "100.00")
 
-    class Aside(type(own.context.pool)):  # type: ignore[misc]
+    class Aside(SamePool):
         waited = False
 
         async def fetchrow(self, sql: str, *values: object) -> Any:
             if "save_orders(" not in sql or self.waited:
                 return await super().fetchrow(sql, *values)
             self.waited = True
-            async with own.owner() as owner:
-                async with owner.transaction():
-                    await owner.execute("UPDATE orders SET due_at = due_at + interval '1 second'")
-                    saving = asyncio.create_task(super().fetchrow(sql, *values))
-                    waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-                    while not await owner.fetchval(waits):  # noqa: ASYNC110 - a lock's wait sets no event here
-                        await asyncio.sleep(0.01)
-                row = await saving
+            async with holder(own.where) as other:
+                await other.run("UPDATE orders SET due_at = due_at + interval '1 second'")
+                saving = asyncio.create_task(super().fetchrow(sql, *values))
+                await other.until_waits(saving)
+            row = await saving
             assert row is not None
             return row
 
-    pool = Aside(own.context.pool._pool)
+    pool = Aside(own.context.pool)
     order = await press(replace(own.context, pool=pool), seen)
     assert (order.status, pool.waited) == (Status.APPROVED, True)
 

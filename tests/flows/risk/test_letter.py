@@ -8,8 +8,9 @@ from datetime import timedelta
 from cuota.core.order.order import Status
 from cuota.flows.plan.send_messages import send_messages
 from cuota.flows.risk.explain_order import letter_of
-from support.makers import PROFILE, complete, phone_number
+from support.makers import PROFILE, complete
 from support.own_service import Own
+from support.phones import phone_number
 
 
 async def test_the_letter_that_is_shown_is_the_one_that_was_sent_whatever_day_it_is_in_greenwich(

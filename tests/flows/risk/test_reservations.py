@@ -22,10 +22,11 @@ from cuota.flows.checkout.take_step import Problem
 from cuota.flows.privacy.erase_consumer import DECIDING, erase_consumer
 from cuota.flows.risk import decide_order
 from cuota.flows.risk.settle_reservations import settle_reservations
+from support.db.locks import holder
 from support.flows.buttons import opened, press
 from support.flows.gates import FINISH, HISTORY, RESERVE, SAVE, GatePool, killed, stopped
-from support.makers import phone_number
 from support.own_service import Own, opened_own
+from support.phones import phone_number
 
 
 @pytest.fixture
@@ -165,14 +166,12 @@ async def test_a_save_that_arrives_while_the_job_looks_is_waited_for(own: Own) -
     [one] = await opened(own, phone_number(), 1, share(own, 1))
     first, gate = await stopped(own, one, "before", SAVE)
     await expired(own)
-    async with own.owner() as owner, owner.transaction():
+    async with holder(own.where) as other:
         # The order's row is busy: both wait for it.
-        await owner.execute("SELECT FROM orders FOR UPDATE")
+        await other.run("SELECT FROM orders FOR UPDATE")
         gate.go.set()
         job = asyncio.create_task(settle_reservations(own.context))
-        waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-        while await owner.fetchval(waits) < 2:  # noqa: ASYNC110 - a lock's wait sets no event here
-            await asyncio.sleep(0.01)
+        await other.until_waits(job, 2)
     assert (await first).status is Status.APPROVED
     assert await job <= 1
     await within_the_limit(own)

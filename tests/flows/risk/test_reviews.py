@@ -27,8 +27,8 @@ from cuota.web.server import metrics
 from cuota.work.due_orders import settle_due_orders
 from support import reviews
 from support.flows.buttons import opened, press
-from support.makers import phone_number
 from support.own_service import Own, opened_own
+from support.phones import phone_number
 from support.reviews import BEN, buy, decided, opened_referring, referred
 
 

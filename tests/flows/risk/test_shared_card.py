@@ -12,8 +12,9 @@ from cuota import config
 from cuota.core.order.order import Status
 from cuota.core.risk.policy import Window
 from cuota.db.verify.recalculate import verify
-from support.makers import complete, phone_number
+from support.makers import complete
 from support.own_service import Own, opened_own
+from support.phones import phone_number
 
 CARD = "5555 5555 5555 4444"
 

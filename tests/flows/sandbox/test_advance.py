@@ -16,7 +16,8 @@ from cuota.core.webhook.delivery import TIMETABLE
 from cuota.db.verify.recalculate import verify
 from cuota.flows.sandbox.move_time import CannotMoveTime
 from support.time.receiver import callback, receiving
-from support.time.sandbox import Sandbox, until
+from support.time.sandbox import Sandbox
+from support.waiting import until
 
 HOUR = timedelta(hours=1)
 

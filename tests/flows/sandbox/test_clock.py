@@ -19,7 +19,8 @@ from cuota.flows.sandbox.clock import SandboxClock
 from cuota.flows.sandbox.standstill import Standstill
 from support.makers import order_body, read_checkout
 from support.time.receiver import receiving
-from support.time.sandbox import Sandbox, until
+from support.time.sandbox import Sandbox
+from support.waiting import until
 
 NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 

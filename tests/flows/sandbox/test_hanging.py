@@ -21,8 +21,9 @@ from cuota.rails.http import ACKNOWLEDGE_SECONDS, GuardedClient
 from cuota.work.advance import AdvanceProgress
 from support.faults.served import Service, token
 from support.time.receiver import callback, fine, receiving
-from support.time.sandbox import Sandbox, until
+from support.time.sandbox import Sandbox
 from support.time.served_orders import create, run
+from support.waiting import until
 
 
 @contextlib.asynccontextmanager

@@ -9,7 +9,8 @@ from typing import Any
 from cuota.core.sandbox import REFERRED_SURNAME
 from cuota.db.verify.recalculate import verify
 from cuota.flows.sandbox.fork_sandbox import fork, rewind
-from support.makers import PROFILE, complete, phone_number
+from support.makers import PROFILE, complete
+from support.phones import phone_number
 from support.time.sandbox import Sandbox
 
 

@@ -14,8 +14,8 @@ import pytest
 
 from support.faults.served import Client, Service, token
 from support.time.receiver import receiving
-from support.time.sandbox import until
 from support.time.served_orders import create, run
+from support.waiting import until
 
 pytestmark = pytest.mark.faults
 HOUR = timedelta(hours=1)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cuota.db.pool import SESSION
-from cuota.db.webhook import deliveries, events
+from cuota.db.webhook import deliveries, events, replays
 from cuota.db.webhook.deliveries import LEASE, LOOK_AGAIN, LOOK_PAST, Lane
 from support.webhook.couriers import Post
 from support.webhook.listeners import dead_port, hooked
@@ -119,7 +119,7 @@ async def test_a_replay_of_one_event_reads_what_that_event_has(post: Post) -> No
     now = post.own.context.now()
     for statistics in ("SELECT 1", "ANALYZE feed", "ANALYZE deliveries"):
         await post.ask(statistics)
-        asked = (deliveries._AGAIN, post.merchant.merchant_id, now, None, 2_999, 3_000, now)
+        asked = (replays._AGAIN, post.merchant.merchant_id, now, None, 2_999, 3_000, now)
         assert await rows_read(post, *asked) < 10, statistics
 
 
@@ -131,7 +131,7 @@ async def test_a_replay_leaves_what_is_claimed_while_it_waits_to_its_worker(post
     (lane,) = await deliveries.lanes_due(context.pool, began)
     claimed, _ = await deliveries.claim(context.pool, merchant_id, began + timedelta(seconds=8), {lane: 1})
     assert [item.tries for item in claimed] == [1]
-    assert await deliveries.send_again(context.pool, merchant_id, began, until=1) == 0
+    assert await replays.send_again(context.pool, merchant_id, began, until=1) == 0
 
 
 async def test_a_claim_takes_as_many_as_there_is_room_for_and_none_twice(post: Post) -> None:

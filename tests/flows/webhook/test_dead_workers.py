@@ -13,7 +13,8 @@ from cuota.db.workers import Worker, unheld
 from cuota.flows.webhook.deliver_webhooks import Courier
 from cuota.flows.webhook.free_claims import DEAD_SECONDS, Heir
 from cuota.rails.http import GuardedClient
-from support.webhook.couriers import Post, until
+from support.waiting import until
+from support.webhook.couriers import Post
 from support.webhook.listeners import Hook, hooked
 
 TRIES = "SELECT array_agg(tries ORDER BY sequence) FROM deliveries"

@@ -11,7 +11,8 @@ import time
 import pytest
 
 from cuota.work.loop import Signals, work
-from support.webhook.couriers import Post, until
+from support.waiting import until
+from support.webhook.couriers import Post
 from support.webhook.listeners import hooked
 
 CAPTURES = 40

@@ -10,7 +10,8 @@ from collections import Counter, defaultdict
 from cuota.db.webhook.deliveries import LOOK_AGAIN, LOOK_PAST
 from cuota.flows.webhook.deliver_webhooks import Courier, publish_events
 from cuota.rails.http import GuardedClient
-from support.webhook.couriers import Post, until
+from support.waiting import until
+from support.webhook.couriers import Post
 from support.webhook.listeners import Hook, dead_port, hooked, listening
 
 STEPS = 6

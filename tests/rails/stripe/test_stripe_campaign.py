@@ -19,7 +19,7 @@ from cuota.rails.card.breaker import OPEN_SECONDS, Breaker
 from cuota.rails.card.protocol import CardAnswer, CardOutcome, ChargeRequest
 from cuota.rails.card.rails import CardRails
 from cuota.rails.unavailable import RailUnavailable
-from support.long_run import LONG
+from support.long_run import LONG, seed_of_campaign
 from support.makers import Running
 from support.rails.processor import Bench
 from support.rails.promises import bench
@@ -112,8 +112,7 @@ async def test_no_charge_happens_twice_and_none_is_lost(
     service: Running, stand_in: StandIn, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.CRITICAL, "cuota.rails")
-    seed = int(os.environ.get("FAULTS_SEED") or random.randrange(2**32))
-    print(f"FAULTS_SEED={seed}")
+    seed = seed_of_campaign()
     processor = StripeProcessor(service.context.pool, stand_in)
     campaign = Campaign(processor, seed)
     cards = await some_cards(processor)

@@ -85,7 +85,7 @@ ACROSS = {
     "recalculate._MERCHANTS": "reads: the operator's check finds every merchant; on a cluster, the next one is used instead",
     "recalculate._MERCHANTS_OF_SHARDS": "reads: the same; the reads that follow name each merchant",
     "history._FORGET": "sweeps: signals that no window reaches back to",
-    "checkouts._FORGET": "sweeps: browsers of a month ago",
+    "checkouts._OLD": "reads: who has browsers of a month ago; what deletes them then names the merchant",
     "idempotency._FORGET": "sweeps: answers of yesterday",
     "erasure._ORDERS": "reads: the operator's look for one consumer's orders at all merchants",
     "erasure._MAILS": "reads: the same consumer's mail addresses",

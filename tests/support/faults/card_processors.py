@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import secrets
 import threading
 from collections.abc import Coroutine, Iterator
 from typing import Any, Protocol, TypeVar
@@ -14,6 +13,7 @@ import httpx
 from cuota.commands.checkout_walker import CannotWalk, walk
 from support.faults.struck import StruckService
 from support.faults.struck_shop import CHARGING, Shop, struck_shop
+from support.phones import phone_number
 from support.stripe.stand_in import StandIn, enter_card, opened_stand_in
 
 T = TypeVar("T")
@@ -128,7 +128,7 @@ def stripe_shop() -> Iterator[tuple[Shop, Processor]]:
 
 def complete(shop: Shop, processor: Processor, order: dict[str, Any], number: str) -> None:
     """Take an order through its checkout, however often its consumer has to start again."""
-    phone = f"212{secrets.randbelow(8_000_000) + 2_000_000}"
+    phone = phone_number()
 
     def attempt() -> None:
         with contextlib.suppress(httpx.HTTPError, CannotWalk):

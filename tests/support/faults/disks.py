@@ -17,9 +17,10 @@ import asyncpg
 import pytest
 
 from support.faults.books import AWAY
-from support.faults.served import Service, children, free_port, until
+from support.faults.served import Service, children, until
 from support.folders import new_folder
 from support.needed import needed
+from support.ports import free_port
 
 DATA, LOG_AHEAD = "160m", "56m"
 REFILL_SECONDS = 0.02

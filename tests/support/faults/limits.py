@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import secrets
 import threading
 
 import httpx
@@ -12,6 +11,7 @@ from cuota.commands.checkout_walker import CannotWalk, walk
 from support.faults.campaign import Campaign
 from support.faults.served import ORDER
 from support.faults.struck_shop import Shop
+from support.phones import phone_number
 
 # Two of them are more than a new consumer may owe.
 LARGE = "1200.00"
@@ -31,7 +31,7 @@ def _buys(address: str, phone: str) -> None:
 
 def two_at_once(shop: Shop, under: Campaign) -> list[str]:
     """The save of one of them is slow, so that the other one is decided meanwhile."""
-    phone = f"212{secrets.randbelow(8_000_000) + 2_000_000}"
+    phone = phone_number()
     body = {**ORDER, "amount": LARGE, "merchant": {**ORDER["merchant"], "statusCallbackUrl": shop.hooks.url}}
     orders = [shop.ask("/order", body).json() for _ in range(2)]
     shop.service.arm("before", "sql", BEGIN, "hang", SLOW_SECONDS)

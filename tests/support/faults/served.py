@@ -8,7 +8,6 @@ import json
 import os
 import secrets
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -21,14 +20,9 @@ import httpx
 
 from support.command_server import command_server
 from support.folders import new_folder
+from support.ports import free_port
 
 READY_SECONDS = 120.0
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def until(true: Callable[[], object], seconds: float = 120.0) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,8 +14,10 @@ import httpx
 
 from cuota.commands.checkout_walker import CannotWalk, walk
 from support.faults.books import Books, books
-from support.faults.served import ORDER, Service, free_port, service, token, until
+from support.faults.served import ORDER, Service, service, token, until
 from support.faults.struck import Receiver, StruckService, receiver
+from support.phones import phone_number
+from support.ports import free_port
 
 HANG_SECONDS = 0.6
 IMPATIENT_SECONDS = 0.25
@@ -32,7 +33,7 @@ CHARGING = "SELECT charging IS NOT NULL FROM orders WHERE order_id = $1::text::u
 def _walk(address: str) -> None:
     """One consumer's attempt, with a phone number of its own."""
     with contextlib.suppress(httpx.HTTPError, CannotWalk):
-        walk(address, "approved", phone=f"212{secrets.randbelow(8_000_000) + 2_000_000}")
+        walk(address, "approved", phone=phone_number())
 
 
 @dataclass

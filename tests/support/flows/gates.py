@@ -7,18 +7,18 @@ from dataclasses import replace
 from typing import Any
 
 from cuota.db.checkout.loaded import Checkout
-from cuota.db.pool import Pool
+from support.db.same_pool import SamePool
 from support.flows.buttons import press
 from support.own_service import Own
 
 RESERVE, HISTORY, SAVE, FINISH = "reserve_exposure(", "WITH agreed", "save_orders(", "finish_reservation("
 
 
-class GatePool(Pool):
+class GatePool(SamePool):
     """The service's pool; the first statement with this piece in it stops before or after it ran."""
 
     def __init__(self, own: Own, when: str, piece: str) -> None:
-        super().__init__(own.context.pool._pool)
+        super().__init__(own.context.pool)
         self._when, self._piece = when, piece
         self.reached, self.go = asyncio.Event(), asyncio.Event()
         self.saved: list[bool] = []

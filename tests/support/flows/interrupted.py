@@ -11,11 +11,12 @@ from uuid import UUID
 
 import asyncpg
 
-from cuota.db.pool import Pool
 from cuota.flows.context import Context
 from cuota.rails.card.protocol import CardAnswer, ChargeRequest, RefundRequest
 from cuota.rails.card.rails import CardRails
 from cuota.rails.unavailable import RailUnavailable
+from support.db.locks import holder
+from support.db.same_pool import SamePool
 from support.own_service import Own
 
 Hook = Callable[[], Awaitable[None]]
@@ -26,14 +27,14 @@ def saves(sql: str) -> bool:
     return "save_orders(" in sql
 
 
-class CutPool(Pool):
+class CutPool(SamePool):
     """The service's pool. Its database session is terminated at the first save: before, during or after the save.
 
     `contend` runs before each of the first two saves, so that these are stale and the third one runs under the lock.
     """
 
     def __init__(self, own: Own, when: str, contend: Hook | None = None) -> None:
-        super().__init__(own.context.pool._pool)
+        super().__init__(own.context.pool)
         self._own, self._when, self._contend = own, when, contend
         self.contended = self.cut = 0
 
@@ -63,13 +64,11 @@ class CutPool(Pool):
         return row
 
     async def _cut_while(self, connection: Any, pid: int, sql: str, *values: object) -> Any:
-        async with self._own.owner() as owner, owner.transaction():
-            await owner.execute("SELECT 1 FROM orders FOR UPDATE")
+        async with holder(self._own.where) as other:
+            await other.run("SELECT 1 FROM orders FOR UPDATE")
             running = asyncio.create_task(connection.fetchrow(sql, *values))
-            waits = "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $1"
-            while not await owner.fetchval(waits, pid):  # noqa: ASYNC110 - a lock's wait sets no event here
-                await asyncio.sleep(0.01)
-            await owner.execute("SELECT pg_terminate_backend($1::integer)", pid)
+            await other.until_waits(running)
+            await other.run("SELECT pg_terminate_backend($1::integer)", pid)
         return await running
 
     async def _terminate(self, pid: int) -> None:

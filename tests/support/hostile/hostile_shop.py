@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
-import secrets
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,10 +17,12 @@ import httpx
 from cuota.commands.checkout_walker import walk
 from support.api.bodies import FULL
 from support.api.smi_bodies import FULL as SMI
-from support.faults.served import Service, free_port, token, until
+from support.faults.served import Service, token, until
 from support.folders import new_folder
 from support.hostile.mutator import REFERENCE, Head, Seed
 from support.pages.visitor import ANSWERS, Page
+from support.phones import phone_number
+from support.ports import free_port
 
 WIDE = Path(__file__).parents[2] / "wide.toml"
 AGENT = {"amount": "0.01", "merchantReference": REFERENCE.decode()}
@@ -62,7 +63,7 @@ class Shop:
         walk(
             order["redirectUrl"],
             "approved",
-            phone=f"212{200 + secrets.randbelow(800)}{secrets.randbelow(10_000):04d}",
+            phone=phone_number(),
         )
         if captured:
             body = {"amount": captured, "merchantReference": "first"}
@@ -204,7 +205,7 @@ def _pages(shop: Shop) -> list[Seed]:
                 action, held = page.form(step)
                 filled = {name: ANSWERS.get(name, value) for name, value in held.items()} | {"agree": "yes"}
                 if step == "phone":
-                    filled["phone"] = f"917{200 + secrets.randbelow(800)}{secrets.randbelow(10_000):04d}"
+                    filled["phone"] = phone_number()
                 path = urlsplit(urljoin(str(page.answer.url), action)).path
                 word = urlencode({"csrf": filled.pop("csrf")}).encode()
                 if step != ("phone", "code", "details", "pay")[steps]:

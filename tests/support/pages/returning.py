@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from support.makers import Merchant, phone_number
+from support.makers import Merchant
 from support.pages.visitor import Page, Visitor
+from support.phones import phone_number
 
 
 async def bought(shop: Merchant, visitor: Visitor, **fields: str) -> str:

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ import asyncpg
 import httpx
 
 from cuota.db.embedded.server import open_embedded
+from support.ports import free_port
 
 ITEMS = [
     {"name": "Stoneware Cup", "quantity": 2, "price": "22.00"},
@@ -52,19 +52,12 @@ class Sandbox:
             await connection.close()
 
 
-def _free_ports() -> tuple[int, int]:
-    with socket.socket() as one, socket.socket() as two:
-        one.bind(("127.0.0.1", 0))
-        two.bind(("127.0.0.1", 0))
-        return one.getsockname()[1], two.getsockname()[1]
-
-
 @contextlib.contextmanager
 def sandbox() -> Iterator[Sandbox]:
     """Start a sandbox, and stop it at the end."""
     folder = Path(tempfile.mkdtemp(prefix="cuota-screenshots-"))
     folder.chmod(0o711)  # the embedded PostgreSQL's user must reach into it
-    port, shop_port = _free_ports()
+    port, shop_port = free_port(), free_port()
     data = folder / "data"
     environment = {**os.environ, "CUOTA_DATA_DIR": str(data)}
     command = [sys.executable, "-m", "cuota", "demo", "--port", str(port), "--shop-port", str(shop_port)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import socket
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -22,15 +21,10 @@ from cuota.flows.webhook.show_event import event_body, event_id
 from cuota.rails.http import GuardedClient
 from support.makers import Merchant, order_body
 from support.needed import needed
+from support.ports import free_port
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 LANGUAGES = ("python", "node", "php")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def command(language: str, port: int) -> list[str]:

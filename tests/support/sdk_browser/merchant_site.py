@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import html
 import json
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from starlette.routing import Route
 
 from cuota.client import sign
 from support.makers import Merchant
+from support.ports import free_port
 
 SCRIPT = Path(__file__).with_name("merchant_page.js")
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Small Shop</title>
@@ -141,9 +141,7 @@ class Site:
 @asynccontextmanager
 async def opened_site(base: str) -> AsyncIterator[Site]:
     """Serve the site on loopback."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        site = Site(probe.getsockname()[1], base)
+    site = Site(free_port(), base)
     config = uvicorn.Config(
         site.app(), host="127.0.0.1", port=site.port, lifespan="off", ws="none", log_config=None,
         access_log=False, timeout_graceful_shutdown=1,

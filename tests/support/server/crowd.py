@@ -106,7 +106,7 @@ def refused(why: str) -> float:
 async def settled(service: Running) -> None:
     """Wait until no request is in progress. Fails if some request never ends."""
     admission = admission_of(service)
-    for _ in range(200):
+    for _ in range(2400):
         if admission.in_hand == 0:
             break
         await asyncio.sleep(0.05)

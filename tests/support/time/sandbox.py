@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -28,12 +27,7 @@ from cuota.web.server.standing import StandstillMiddleware
 from cuota.work.advance import Advanced, WorkDone
 from cuota.work.loop import Signals, work
 from support.makers import Merchant, Running, make_merchant
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+from support.ports import free_port
 
 
 @dataclass
@@ -120,10 +114,3 @@ async def opened_sandbox(settings: config.Settings, where: dict[str, Any]) -> As
                 await mover.close()
                 signals.stop.set()
                 await worker
-
-
-async def until(true: Callable[[], object], seconds: float = 120.0) -> None:
-    """Wait until a condition is true. Fails with its name if it never is."""
-    async with asyncio.timeout(seconds):
-        while not true():  # noqa: ASYNC110 - another task's list, which sets no event
-            await asyncio.sleep(0.02)

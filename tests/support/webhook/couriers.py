@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -69,12 +68,3 @@ class Post:
         """Read one value as the database's owner."""
         async with self.own.owner() as owner:
             return await owner.fetchval(sql, *values)
-
-
-async def until(true: Any, seconds: float = 60) -> None:
-    """Wait until the condition is true. Raises AssertionError if it never is."""
-    for _ in range(int(seconds * 100)):
-        if true():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("it never came to be")

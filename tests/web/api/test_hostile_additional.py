@@ -20,8 +20,9 @@ from cuota.core.wire.strict_json import BadJson
 from cuota.flows.risk.review_decisions import BEGINNING, END, replay
 from support.api.smi_bodies import FULL
 from support.gateway import form_fields, gateway_body, get_link, post_form, post_json, signed
-from support.makers import Merchant, complete, phone_number
+from support.makers import Merchant, complete
 from support.own_service import Own, opened_own
+from support.phones import phone_number
 from support.signed import sdk_body, send
 
 HUGE = "9" * 5000

@@ -26,7 +26,9 @@ from cuota.flows.plan.send_messages import send_messages
 from cuota.rails.inbox import look
 from cuota.rails.senders import Senders
 from cuota.web.app import make_app
-from support.makers import Merchant, Running, complete, phone_number
+from support.core.values import PROFILE
+from support.makers import Merchant, Running, complete
+from support.phones import phone_number
 
 PACIFIC = ZoneInfo("America/Los_Angeles")  # where makers.PROFILE lives
 SECRET = "whsec_" + "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
@@ -69,8 +71,10 @@ async def test_stop_ends_texts_and_mail_goes_on_and_start_brings_them_back(
     service: Running, auto_merchant: Merchant
 ) -> None:
     phone = phone_number()
+    mail = f"{phone}@mail.example"
     order = await auto_merchant.create()
-    await complete(service, auto_merchant.merchant_id, order, phone=phone)
+    own = replace(PROFILE, email=mail)
+    await complete(service, auto_merchant.merchant_id, order, profile=own, phone=phone)
     await _all_sent(service)
     before = len(await texts_to(service, phone))
     async with hooked(service) as http:
@@ -81,7 +85,7 @@ async def test_stop_ends_texts_and_mail_goes_on_and_start_brings_them_back(
         await auto_merchant.move(order, "refund", "10.00")
         await _all_sent(service)
         assert len(await texts_to(service, phone)) == before + 1
-        mails = await look(service.context.pool, to="jordan@mail.example", limit=500)
+        mails = await look(service.context.pool, to=mail)
         assert any(f"{auto_merchant.name} refunded $10.00" in mail.text for mail in mails)
         await hand_in(http, {"from": f"+1{phone}", "text": "START"})
         await auto_merchant.move(order, "refund", "5.00")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from cuota.core.checkout.start import Display, Start
@@ -13,7 +13,9 @@ from cuota.core.installment import Installment
 from cuota.core.merchant import BodyProfile, Merchant
 from cuota.core.order.order import Order
 from cuota.db.checkout.sdk_checkouts import LEFT, STARTED, start_of
+from cuota.db.cluster.across import fetch_across
 from cuota.db.merchant.merchants import OWN, own_of
+from cuota.db.old_rows import deleting
 from cuota.db.order.columns import MONEY, PLAN, order_of, plan_of
 from cuota.db.session import Session
 
@@ -53,7 +55,10 @@ _RECOGNIZED = f"""UPDATE checkout_sessions SET verified_at = $4, consumer_id = $
     WHERE {_KEY} AND verified_at IS NULL"""
 _SHIPPING = f"UPDATE checkout_sessions SET shipping = $4::json WHERE {_KEY}"
 _DETAILS = "SELECT save_details($1, $2, $3, $4::json, $5, $6, $7) AS saved"
-_FORGET = "DELETE FROM checkout_sessions WHERE created_at < $1::timestamptz - interval '30 days'"
+_OLD = "SELECT DISTINCT merchant_id FROM checkout_sessions WHERE created_at < $1"
+_FORGET = deleting("checkout_sessions", "order_id, session_hash", "created_at < $2", of_merchant=True)
+# docs/retention.md gives the reason.
+KEPT = timedelta(days=30)
 
 SessionKey = tuple[UUID, UUID, bytes]
 # The hash of the right code, the consumer that it proves, and the hash of the session's new secret.
@@ -226,5 +231,6 @@ async def save_shipping(session: Session, key: SessionKey, shipping: ShippingAdd
 
 
 async def forget(session: Session, now: datetime) -> None:
-    """Delete expired sessions."""
-    await session.fetchrow(_FORGET, now)
+    """Delete sessions that began before the last KEPT."""
+    for row in await fetch_across(session, _OLD, now - KEPT):
+        await session.fetch(_FORGET, row["merchant_id"], now - KEPT)

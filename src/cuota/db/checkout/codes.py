@@ -7,11 +7,12 @@ from datetime import datetime
 
 import asyncpg
 
+from cuota.db.old_rows import deleting
 from cuota.db.session import Session
 
 _COUNT = "SELECT count_codes($1::bytea[], $2::integer[], $3)"
 _FULL = "CU429"
-_FORGET = "DELETE FROM codes_sent WHERE hour < $1::timestamptz - interval '2 hours'"
+_FORGET = deleting("codes_sent", "phone_hash, hour", "hour < $1::timestamptz - interval '2 hours'")
 
 
 async def count(session: Session, counted: Sequence[tuple[bytes, int]], now: datetime) -> set[bytes]:

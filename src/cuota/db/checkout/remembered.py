@@ -15,7 +15,10 @@ _READ = """SELECT consumer_id, merchant_id, order_id FROM remembered_browsers
 _REVOKE = "DELETE FROM remembered_browsers WHERE token_hash = $1"
 _REVOKE_ALL = "DELETE FROM remembered_browsers WHERE consumer_id = $1 RETURNING token_hash"
 _COUNT = "SELECT count(*) AS browsers FROM remembered_browsers WHERE consumer_id = $1 AND ends_at > $2"
-_FORGET = "DELETE FROM remembered_browsers WHERE ends_at < $1"
+# One statement for each row, because the service may not lock rows of this table: a statement that holds one row at a time cannot
+# deadlock with an erasure or with _REVOKE_ALL.
+_OLD = "SELECT token_hash FROM remembered_browsers WHERE ends_at < $1"
+_FORGET = "DELETE FROM remembered_browsers WHERE token_hash = $1 AND ends_at < $2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,4 +62,5 @@ async def count(session: Session, consumer_id: UUID, now: datetime) -> int:
 
 async def forget(session: Session, now: datetime) -> None:
     """Delete expired rows."""
-    await session.fetchrow(_FORGET, now)
+    for row in await session.fetch(_OLD, now):
+        await session.fetchrow(_FORGET, row["token_hash"], now)

@@ -6,6 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from cuota.core.desk.passkey import Passkey
+from cuota.db.old_rows import deleting
 from cuota.db.session import Session
 
 _COLUMNS = (
@@ -36,7 +37,7 @@ _HOLD = """INSERT INTO desk_challenges (browser_hash, challenge, purpose, addres
     RETURNING 1"""
 _TAKE = """UPDATE desk_challenges SET used_at = $4
     WHERE browser_hash = $1 AND challenge = $2 AND purpose = $3 AND used_at IS NULL AND ends_at > $4 RETURNING 1"""
-_FORGET_CHALLENGES = "DELETE FROM desk_challenges WHERE ends_at < $1"
+_FORGET_CHALLENGES = deleting("desk_challenges", "browser_hash, challenge", "ends_at < $1")
 
 
 async def of_person(session: Session, merchant_id: UUID, person_id: UUID) -> list[Passkey]:

@@ -21,9 +21,10 @@ _ADD = """INSERT INTO desk_people (merchant_id, person_id, email, name, role, in
 _JOINED = (
     "UPDATE desk_people SET joined_at = $3 WHERE merchant_id = $1 AND person_id = $2 AND joined_at IS NULL"
 )
-# Held until the end of the transaction, so that two owners cannot leave at the same moment.
-_OWNERS = """SELECT person_id FROM desk_people WHERE merchant_id = $1 AND role = 'owner' AND removed_at IS NULL
-    ORDER BY person_id FOR UPDATE"""
+# Held until the end of the transaction, so that two owners cannot leave at the same moment. The person who is to be changed is
+# locked by the same statement: every statement locks people in the order of their ids.
+_OWNERS = """SELECT person_id, role FROM desk_people
+    WHERE merchant_id = $1 AND (role = 'owner' OR person_id = $2) AND removed_at IS NULL ORDER BY person_id FOR UPDATE"""
 _ROLE = "UPDATE desk_people SET role = $3 WHERE merchant_id = $1 AND person_id = $2 AND removed_at IS NULL RETURNING 1"
 _REMOVE = """UPDATE desk_people SET removed_at = $3, factor = NULL
     WHERE merchant_id = $1 AND person_id = $2 AND removed_at IS NULL RETURNING 1"""
@@ -87,9 +88,10 @@ async def joined(session: Session, merchant_id: UUID, person_id: UUID, now: date
     await session.fetchrow(_JOINED, merchant_id, person_id, now)
 
 
-async def owners(session: Session, merchant_id: UUID) -> set[UUID]:
-    """Return the owners, and lock them until the transaction ends."""
-    return {row["person_id"] for row in await session.fetch(_OWNERS, merchant_id)}
+async def owners(session: Session, merchant_id: UUID, person_id: UUID) -> set[UUID]:
+    """Return the owners. Lock them and this person until the transaction ends."""
+    rows = await session.fetch(_OWNERS, merchant_id, person_id)
+    return {row["person_id"] for row in rows if row["role"] == Role.OWNER}
 
 
 async def change_role(session: Session, merchant_id: UUID, person_id: UUID, role: Role) -> bool:

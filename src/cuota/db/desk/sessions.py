@@ -9,6 +9,7 @@ from uuid import UUID
 from cuota.core.desk.person import Person
 from cuota.db.cluster.across import fetch_across
 from cuota.db.desk.people import person_of
+from cuota.db.old_rows import deleting
 from cuota.db.session import Session
 
 _ADD_LINK = """INSERT INTO desk_links (merchant_id, link_id, person_id, created_at, ends_at, mail_at, one_step)
@@ -53,8 +54,8 @@ _OF_PERSON = """SELECT session_id, created_at, seen_at, browser, address FROM de
     ORDER BY seen_at DESC, session_id"""
 _OLD_SESSIONS = "SELECT DISTINCT merchant_id FROM desk_sessions WHERE ends_at < $1"
 _OLD_LINKS = "SELECT DISTINCT merchant_id FROM desk_links WHERE ends_at < $1"
-_FORGET_SESSIONS = "DELETE FROM desk_sessions WHERE merchant_id = $1 AND ends_at < $2"
-_FORGET_LINKS = "DELETE FROM desk_links WHERE merchant_id = $1 AND ends_at < $2"
+_FORGET_SESSIONS = deleting("desk_sessions", "session_hash", "ends_at < $2", of_merchant=True)
+_FORGET_LINKS = deleting("desk_links", "link_id", "ends_at < $2", of_merchant=True)
 
 
 @dataclass(frozen=True, slots=True)

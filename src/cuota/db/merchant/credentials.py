@@ -7,6 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from cuota.core.credential import Scope
+from cuota.db.old_rows import deleting
 from cuota.db.pool import Row
 from cuota.db.session import Session
 
@@ -35,7 +36,7 @@ _FAILED = """INSERT INTO token_failures (client_hash, minute, failures) VALUES (
     ON CONFLICT (client_hash, minute) DO UPDATE SET failures = token_failures.failures + 1"""
 _FAILURES = """SELECT coalesce(sum(failures), 0) AS failures FROM token_failures
     WHERE client_hash = $1 AND minute > $2::timestamptz - interval '2 minutes'"""
-_FORGET = "DELETE FROM token_failures WHERE minute < $1::timestamptz - interval '5 minutes'"
+_FORGET = deleting("token_failures", "client_hash, minute", "minute < $1::timestamptz - interval '5 minutes'")
 # The tables of the signing keys, by algorithm.
 _TABLES = {"RS256": "signing_keys", "ES256": "signing_keys_p256"}
 _KEYS = " UNION ALL ".join(

@@ -6,6 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from cuota.core.desk.passkey import Passkey
+from cuota.db.old_rows import deleting
 from cuota.db.session import Session
 
 _COLUMNS = "passkey_id, person_id, credential_id, public_key, sign_count, name, added_at, used_at FROM operator_passkeys"
@@ -30,7 +31,7 @@ _HOLD = """INSERT INTO operator_challenges (browser_hash, challenge, purpose, ad
     RETURNING 1"""
 _TAKE = """UPDATE operator_challenges SET used_at = $4
     WHERE browser_hash = $1 AND challenge = $2 AND purpose = $3 AND used_at IS NULL AND ends_at > $4 RETURNING 1"""
-_FORGET_CHALLENGES = "DELETE FROM operator_challenges WHERE ends_at < $1"
+_FORGET_CHALLENGES = deleting("operator_challenges", "browser_hash, challenge", "ends_at < $1")
 
 
 async def of_person(session: Session, person_id: UUID) -> list[Passkey]:

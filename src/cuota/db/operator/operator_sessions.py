@@ -8,6 +8,7 @@ from uuid import UUID
 
 from cuota.core.operator.person import Operator
 from cuota.db.desk.sessions import Link, NewSession, ShownSession
+from cuota.db.old_rows import deleting
 from cuota.db.operator.operators import operator_of
 from cuota.db.session import Session
 
@@ -43,8 +44,8 @@ _END_LINKS = """UPDATE operator_links SET ends_at = $2, mail_at = NULL
     WHERE person_id = $1 AND used_at IS NULL AND ends_at > $2"""
 _OF_PERSON = """SELECT session_id, created_at, seen_at, browser, address FROM operator_sessions
     WHERE person_id = $1 AND ends_at > $2 AND seen_at > $3 AND proved_at IS NOT NULL ORDER BY seen_at DESC, session_id"""
-_FORGET_SESSIONS = "DELETE FROM operator_sessions WHERE ends_at < $1"
-_FORGET_LINKS = "DELETE FROM operator_links WHERE ends_at < $1"
+_FORGET_SESSIONS = deleting("operator_sessions", "session_hash", "ends_at < $1")
+_FORGET_LINKS = deleting("operator_links", "link_id", "ends_at < $1")
 
 
 @dataclass(frozen=True, slots=True)

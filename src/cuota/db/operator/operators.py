@@ -18,9 +18,10 @@ _BY_EMAIL = f"SELECT {_COLUMNS} WHERE email = $1 AND removed_at IS NULL"
 _ADD = """INSERT INTO operator_people (person_id, email, name, role, invited_at) VALUES ($1, $2, $3, $4, $5)
     ON CONFLICT DO NOTHING RETURNING person_id"""
 _JOINED = "UPDATE operator_people SET joined_at = $2 WHERE person_id = $1 AND joined_at IS NULL"
-# Held until the end of the transaction, so that two owners cannot leave at the same moment.
-_OWNERS = """SELECT person_id FROM operator_people WHERE role = 'owner' AND removed_at IS NULL
-    ORDER BY person_id FOR UPDATE"""
+# Held until the end of the transaction, so that two owners cannot leave at the same moment. The person who is to be changed is
+# locked by the same statement: every statement locks people in the order of their ids.
+_OWNERS = """SELECT person_id, role FROM operator_people
+    WHERE (role = 'owner' OR person_id = $1) AND removed_at IS NULL ORDER BY person_id FOR UPDATE"""
 _ROLE = "UPDATE operator_people SET role = $2 WHERE person_id = $1 AND removed_at IS NULL"
 _REMOVE = (
     "UPDATE operator_people SET removed_at = $2, factor = NULL WHERE person_id = $1 AND removed_at IS NULL"
@@ -79,9 +80,10 @@ async def joined(session: Session, person_id: UUID, now: datetime) -> None:
     await session.fetchrow(_JOINED, person_id, now)
 
 
-async def owners(session: Session) -> set[UUID]:
-    """Return the owners, and lock them until the transaction ends."""
-    return {row["person_id"] for row in await session.fetch(_OWNERS)}
+async def owners(session: Session, person_id: UUID) -> set[UUID]:
+    """Return the owners. Lock them and this person until the transaction ends."""
+    rows = await session.fetch(_OWNERS, person_id)
+    return {row["person_id"] for row in rows if row["role"] == OperatorRole.OWNER}
 
 
 async def change_role(session: Session, person_id: UUID, role: OperatorRole) -> None:

@@ -13,6 +13,7 @@ from cuota.core.plan.card import PlanCard
 from cuota.core.plan.change import PlanChange
 from cuota.db.merchant.merchants import SHOWN_NAME
 from cuota.db.nested import Nested
+from cuota.db.old_rows import deleting
 from cuota.db.order.columns import MONEY, PLAN, order_of, plan_of
 from cuota.db.plan.plan_changes import CHANGES, changes_of
 from cuota.db.plan.plans import CARD, CARD_JOIN, card_of
@@ -30,7 +31,7 @@ _TRY = """UPDATE account_sessions SET code_tries = least(code_tries + 1, 1000)
 _VERIFIED = """UPDATE account_sessions SET consumer_id = $2, code_hash = NULL, session_hash = $4, ends_at = $5
     WHERE session_hash = $1 AND code_hash = $3 RETURNING 1"""
 _END = "DELETE FROM account_sessions WHERE session_hash = $1"
-_FORGET = "DELETE FROM account_sessions WHERE ends_at < $1"
+_FORGET = deleting("account_sessions", "session_hash", "ends_at < $1")
 
 _SHOWN = f"""{MONEY}, {PLAN.columns}, {CARD}, p.agreed_at, p.time_zone, {SHOWN_NAME} AS merchant,
     m.support_email, m.support_url, d.reference

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from cuota.core.plan.asking import LIMITS, Subject, again_at
+from cuota.db.old_rows import deleting
 from cuota.db.pool import Pool
 from cuota.db.session import Session
 
@@ -29,7 +30,7 @@ _ASKED = f"SELECT t.asked FROM consumer_asks t JOIN {_THESE} USING (subject, val
 _ONE = "WHERE subject = $1 AND value_hash = $2"
 _PAID = f"UPDATE consumer_asks SET paid = paid || $3::timestamptz {_ONE}"
 _GIVEN_BACK = f"UPDATE consumer_asks SET asked = array_remove(asked, $3::timestamptz) {_ONE}"
-_FORGET = "DELETE FROM consumer_asks WHERE last_at < $1"
+_FORGET = deleting("consumer_asks", "subject, value_hash", "last_at < $1")
 # Kept as long as risk decisions look back (work/tidy).
 KEPT = timedelta(days=60)
 

@@ -146,11 +146,13 @@ async def blank_orders(
 ) -> tuple[int, int]:
     """Remove the consumer from orders and plans. Return how many of each. `new_id` replaces the id and belongs to nobody."""
     ids = list(order_ids)
+    # First, because this locks the merchant's terms: an erasure and the retention job, which lock several rows of each table, run
+    # one after the other for each merchant, and never deadlock.
+    await terms.forget(session, merchant_id, ids)
     row = await session.fetchrow(_BLANK, merchant_id, ids, now)
     await session.fetch(_ADDITIONAL, merchant_id, ids)
     for sql in (_FILES, _WRITTEN, _RETURNS, _REVIEWED):
         await session.fetch(sql, merchant_id, ids)
-    await terms.forget(session, merchant_id, ids)
     await session.fetch(_SAID, merchant_id, ids)
     await plan_changes.forget(session, merchant_id, ids)
     # The bodies are masked. A reference of the merchant may say more than it should.

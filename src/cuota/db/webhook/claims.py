@@ -14,13 +14,23 @@ _CLAIMERS = "SELECT DISTINCT merchant_id, claimed_by FROM deliveries WHERE claim
 _OF_WORKER = """SELECT merchant_id, order_id, sequence, receiver, tries FROM deliveries
     WHERE claimed_by = $1 AND claimed_by > 0"""
 # Releasing does not change `tries`. The next worker counts on from there; if the first worker records its result before the next
-# claim, that result is still accepted.
-_FREE = """UPDATE deliveries SET try_at = LEAST(created_at, $3), claimed_by = NULL
-    WHERE merchant_id = $1 AND claimed_by = ANY ($2::bigint[]) AND state = 'pending' RETURNING 1"""
-_LET_GO = """UPDATE deliveries d SET try_at = LEAST(d.created_at, $3), claimed_by = NULL
+# claim, that result is still accepted. The rows are locked in the order of their key, so that two statements never deadlock.
+_HELD_ARE_FREE = """)
+UPDATE deliveries d SET try_at = LEAST(d.created_at, $3), claimed_by = NULL FROM held h
+    WHERE d.merchant_id = $1 AND d.order_id = h.order_id AND d.receiver = h.receiver AND d.sequence = h.sequence RETURNING 1"""
+_FREE = f"""WITH held AS MATERIALIZED (
+    SELECT order_id, receiver, sequence FROM deliveries
+    WHERE merchant_id = $1 AND claimed_by = ANY ($2::bigint[]) AND claimed_by > 0 AND state = 'pending'
+    ORDER BY order_id, receiver, sequence FOR NO KEY UPDATE
+{_HELD_ARE_FREE}"""
+_LET_GO = f"""WITH held AS MATERIALIZED (
+    SELECT d.order_id, d.receiver, d.sequence
     FROM unnest($4::uuid[], $5::integer[], $6::uuid[], $7::smallint[]) AS c (order_id, sequence, receiver, tries)
-    WHERE d.merchant_id = $1 AND d.order_id = c.order_id AND d.sequence = c.sequence AND d.receiver = c.receiver
-        AND d.tries = c.tries AND d.claimed_by = $2 AND d.state = 'pending' RETURNING 1"""
+        JOIN deliveries d ON d.merchant_id = $1 AND d.order_id = c.order_id AND d.sequence = c.sequence
+        AND d.receiver = c.receiver
+    WHERE d.tries = c.tries AND d.claimed_by = $2 AND d.state = 'pending'
+    ORDER BY d.order_id, d.receiver, d.sequence FOR NO KEY UPDATE OF d
+{_HELD_ARE_FREE}"""
 
 
 class Claim(NamedTuple):

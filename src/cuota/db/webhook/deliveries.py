@@ -9,7 +9,7 @@ from uuid import UUID
 
 from cuota.core.webhook.delivery import HOLDS_BACK_FOR, Attempt
 from cuota.db.cluster.across import fetch_across
-from cuota.db.pool import CONNECT_SECONDS, STATEMENT_SECONDS, WAIT_SECONDS, Pool
+from cuota.db.pool import Pool
 from cuota.db.session import Session
 from cuota.db.webhook.claims import Claim
 from cuota.db.webhook.events import OWN_ADDRESS
@@ -17,17 +17,11 @@ from cuota.db.webhook.events import OWN_ADDRESS
 # How long a claim lasts. No attempt takes this long, so a row whose worker disappeared can be claimed again after this time.
 LEASE = timedelta(seconds=40)
 
-# A replay does not touch deliveries that a worker has claimed. A worker may claim a row after the replay read its `now`, while the
-# replay waits for a session or for a locked row. Such a wait is never longer than this.
-CLAIMED_MEANWHILE = timedelta(seconds=10)
-assert CLAIMED_MEANWHILE.total_seconds() > WAIT_SECONDS + CONNECT_SECONDS + STATEMENT_SECONDS
-
 # A claim reads this many rows beyond its limit, because some rows must wait for an earlier event of the same order.
 LOOK_PAST = 48
 # A delivery that waits for an earlier event is normally made due when the earlier result is recorded. If the claim and the
 # recording happen at the same moment, the delivery is looked at again after this time.
 LOOK_AGAIN = timedelta(seconds=2)
-LAST = 2**62
 
 # Statements that look up single rows by key test `try_at IS NOT NULL` instead of `state = 'pending'`. Otherwise the planner,
 # which believes that few rows are pending, would read the whole index of pending rows.
@@ -117,6 +111,8 @@ RETURNING d.merchant_id, d.order_id, d.sequence, d.receiver, d.url, d.host, d.tr
 # and no claim has that result already.
 # `LEAST(tries, 32767) = tries` is always true. It makes the planner expect one row, so it looks up each row by key and does not
 # read all rows of the merchant.
+# The results come in the order of the deliveries' key, and PostgreSQL takes them one by one, each with its later event. Every
+# statement on several deliveries locks them in this order (replays.py, claims.py, endpoints.py), so that no two of them deadlock.
 _RECORD = f"""
 WITH given AS (
     SELECT * FROM unnest($2::uuid[], $3::integer[], $4::uuid[], $5::smallint[], $6::timestamptz[], $7::text[],
@@ -150,27 +146,6 @@ WITH given AS (
 )
 SELECT count(*) AS freed FROM freed
 """
-# Replays events. A replay uses the endpoint's current URL and skips deleted endpoints. It skips deliveries that a worker may have
-# claimed at this moment, and makes deliveries that wait for a retry due at once. `LEAST` has the same purpose as in `_RECORD`.
-_AGAIN = """UPDATE deliveries d SET state = 'pending', tries = 0, failed = 0, try_at = $2, settled_at = NULL,
-    claimed_by = NULL, (url, host) = (SELECT t.url, split_part(t.url, '/', 3) FROM (SELECT COALESCE((SELECT w.url
-        FROM webhook_endpoints w WHERE w.merchant_id = $1 AND w.endpoint_id = d.receiver), d.url) AS url) t)
-    FROM feed f
-    WHERE f.merchant_id = $1 AND f.position > $4 AND f.position <= $5 AND LEAST(f.position, $5) = f.position
-        AND d.merchant_id = $1 AND d.order_id = f.order_id AND d.sequence = f.sequence
-        AND ($3::uuid IS NULL OR d.receiver = $3)
-        AND NOT (d.state = 'pending' AND d.tries > d.failed AND d.try_at > $2 AND d.try_at <= $6)
-        AND NOT EXISTS (SELECT FROM webhook_endpoints w WHERE w.merchant_id = $1 AND w.endpoint_id = d.receiver
-            AND w.state = 'deleted') RETURNING 1"""
-# Adds deliveries for events that happened before the endpoint was registered.
-_ADDRESS = """INSERT INTO deliveries
-    (merchant_id, order_id, sequence, receiver, position, url, host, state, try_at, created_at)
-    SELECT $1, f.order_id, f.sequence, w.endpoint_id, f.position, w.url, split_part(w.url, '/', 3), 'pending', $2, $2
-    FROM feed f JOIN webhook_endpoints w ON w.merchant_id = $1 AND w.endpoint_id = $3 AND w.state <> 'deleted'
-    WHERE f.merchant_id = $1 AND f.position > $4 AND f.position <= $5
-    ON CONFLICT DO NOTHING RETURNING 1"""
-_PARK = """UPDATE deliveries SET state = 'parked', try_at = NULL, settled_at = $3, claimed_by = NULL
-    WHERE merchant_id = $1 AND receiver = $2 AND state = 'pending'"""
 
 
 class Lane(NamedTuple):
@@ -250,7 +225,7 @@ async def record(session: Session, merchant_id: UUID, results: list[Result]) -> 
                 r.claimed.order_id, r.claimed.sequence, r.claimed.receiver, r.claimed.tries, r.at, r.state, r.try_at,
                 r.attempt.status, r.attempt.ms, r.attempt.error, r.attempt.answer,
             )
-            for r in results
+            for r in sorted(results, key=_key)
         ),
         strict=True,
     )  # fmt: skip
@@ -258,27 +233,5 @@ async def record(session: Session, merchant_id: UUID, results: list[Result]) -> 
     return 0 if row is None else int(row["freed"])
 
 
-async def send_again(
-    session: Session,
-    merchant_id: UUID,
-    now: datetime,
-    *,
-    receiver: UUID | None = None,
-    after: int = 0,
-    until: int = LAST,
-) -> int:
-    """Replay the events of a feed whose position is greater than `after` and at most `until`. Return how many will be sent.
-
-    Without `receiver`, each event goes again to all of its receivers. With `receiver`, the events go only to that endpoint, and
-    they include events that happened before the endpoint was registered.
-    """
-    asked = (merchant_id, now, receiver, after, until)
-    rows = await session.fetch(_AGAIN, *asked, now + LEASE + CLAIMED_MEANWHILE)
-    if receiver is not None:
-        rows += await session.fetch(_ADDRESS, *asked)
-    return len(rows)
-
-
-async def park(session: Session, merchant_id: UUID, receiver: UUID, now: datetime) -> None:
-    """Park all pending deliveries of a receiver that was deleted. A later replay can still send them."""
-    await session.fetchrow(_PARK, merchant_id, receiver, now)
+def _key(result: Result) -> tuple[UUID, UUID, int]:
+    return result.claimed.order_id, result.claimed.receiver, result.claimed.sequence

@@ -22,8 +22,13 @@ _READ = f"SELECT {_COLUMNS} FROM webhook_endpoints WHERE merchant_id = $1 AND en
 _LOCK = f"{_READ} FOR NO KEY UPDATE"
 _UPDATE = """UPDATE webhook_endpoints SET url = $3, description = $4, state = $5, secret = $6, old_secret = $7,
     old_secret_ends_at = $8 WHERE merchant_id = $1 AND endpoint_id = $2 AND state <> 'deleted' RETURNING 1"""
-_MOVE = """UPDATE deliveries SET url = $3, host = split_part($3, '/', 3)
-    WHERE merchant_id = $1 AND receiver = $2 AND state = 'pending' AND url <> $3"""
+# In the order of the key, as every statement on several deliveries.
+_MOVE = """WITH held AS MATERIALIZED (
+    SELECT order_id, sequence FROM deliveries WHERE merchant_id = $1 AND receiver = $2 AND state = 'pending' AND url <> $3
+    ORDER BY order_id, sequence FOR NO KEY UPDATE
+)
+UPDATE deliveries d SET url = $3, host = split_part($3, '/', 3)
+    FROM held h WHERE d.merchant_id = $1 AND d.order_id = h.order_id AND d.receiver = $2 AND d.sequence = h.sequence"""
 _SECRETS = """SELECT w.endpoint_id, w.secret, w.old_secret, w.old_secret_ends_at, m.webhook_secret, m.signing_secret,
     m.old_webhook_secret, m.old_webhook_secret_ends_at, m.old_signing_secret, m.old_signing_secret_ends_at
     FROM merchants m LEFT JOIN webhook_endpoints w ON w.merchant_id = m.merchant_id

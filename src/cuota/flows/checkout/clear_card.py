@@ -21,6 +21,7 @@ from cuota.core.order.order import Order, Status
 from cuota.core.refusal import Code, Refused
 from cuota.db.order import orders
 from cuota.db.pool import CONNECT_SECONDS, HANGS_SECONDS, WAIT_SECONDS
+from cuota.flows.afterwards import afterwards
 from cuota.flows.context import Context
 from cuota.flows.order.capture_order import capture_order
 from cuota.flows.order.refund_order import refund_order
@@ -175,9 +176,12 @@ async def _finish(context: Context, network: CardNetwork, clearing: Clearing) ->
         await _APPLY[kind](ours, clearing.merchant_id, clearing.order_id, asked, None)
     except Refused as refused:
         if refused.code not in _UNKNOWN:
-            await network.dropped(clearing)
+            with afterwards("that a clearing was refused"):
+                await network.dropped(clearing)
         raise
-    await network.done(clearing)
+    # If this fails, the clearing stays pending, and the background job finds that the order has applied it.
+    with afterwards("that a clearing was applied"):
+        await network.done(clearing)
 
 
 def _first(movement_id: UUID, then: Callable[[], UUID]) -> Callable[[], UUID]:

@@ -155,7 +155,7 @@ async def end_session(
 
 async def _locked(session: Connection, merchant_id: UUID, person_id: UUID, *, stays_owner: bool) -> Person:
     """Return a person, with the team's owners locked. Raises BadTeam if the last owner would be gone."""
-    owners = await people.owners(session, merchant_id)
+    owners = await people.owners(session, merchant_id, person_id)
     person = await people.read(session, merchant_id, person_id)
     if person is None:
         raise BadTeam(GONE)

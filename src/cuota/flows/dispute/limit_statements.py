@@ -10,6 +10,7 @@ from uuid import UUID
 
 from cuota.core.plan.asking import Subject
 from cuota.db.plan import asks
+from cuota.flows.afterwards import afterwards
 from cuota.flows.context import Context
 
 
@@ -32,7 +33,8 @@ async def count_statement(context: Context, order_id: UUID) -> datetime:
 
 async def give_back_statement(context: Context, order_id: UUID, counted_at: datetime) -> None:
     """Remove a statement from the count, because it was refused."""
-    await asks.give_back(context.pool, _subjects(context, order_id), counted_at)
+    with afterwards("that a statement does not count"):
+        await asks.give_back(context.pool, _subjects(context, order_id), counted_at)
 
 
 def _subjects(context: Context, order_id: UUID) -> dict[Subject, bytes]:

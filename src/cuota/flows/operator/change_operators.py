@@ -147,7 +147,7 @@ def _subject(person: Operator) -> str:
 
 async def _locked(session: Connection, person_id: UUID, *, stays_owner: bool) -> Operator:
     """Return a person, with the team's owners locked. Raises BadTeam if the last owner would be gone."""
-    owners = await operators.owners(session)
+    owners = await operators.owners(session, person_id)
     person = await operators.read(session, person_id)
     if person is None:
         raise BadTeam(GONE)

@@ -12,6 +12,7 @@ from cuota.core.reason import printable
 from cuota.db.operator import operator_log
 from cuota.db.operator.operator_log import OperatorEntry
 from cuota.db.session import Session
+from cuota.flows.afterwards import afterwards
 from cuota.flows.context import Context
 from cuota.flows.desk.record import Actor, AuditNote, record
 
@@ -66,9 +67,10 @@ async def log_action(
 
 
 async def tell_merchant(context: Context, merchant_id: UUID, note: OperatorNote) -> None:
-    """Write the action into the merchant's own audit log too. The reason stays with the operator."""
+    """Write an action that was done into the merchant's own audit log too. The reason stays with the operator."""
     told = AuditNote(note.action, "Your payment provider changed this", before=note.before, after=note.after)
-    await record(context, merchant_id, Actor(None), told)
+    with afterwards(f"{note.action} in the merchant's audit log"):
+        await record(context, merchant_id, Actor(None), told)
 
 
 async def logged(
@@ -79,5 +81,7 @@ async def logged(
     try:
         return await act(context)
     except Exception as problem:
-        await log_action(context, actor, replace(note, action=f"{note.action}.refused", reason=str(problem)))
+        refusal = replace(note, action=f"{note.action}.refused", reason=str(problem))
+        with afterwards(f"{refusal.action} in the operator's log"):
+            await log_action(context, actor, refusal)
         raise

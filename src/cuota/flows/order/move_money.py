@@ -18,6 +18,7 @@ from cuota.db.dispute import disputes
 from cuota.db.order import orders
 from cuota.db.order.orders import Found
 from cuota.db.session import Session
+from cuota.flows.afterwards import afterwards
 from cuota.flows.context import Context
 from cuota.flows.settle import MakeAnswer, Read, order_not_found, settle
 
@@ -109,7 +110,7 @@ async def _tell(
     def decide(found: Found) -> Outcome:
         return Outcome(order=found.order, events=(event,), at=context.now())
 
-    with contextlib.suppress(Refused):
+    with afterwards("an event about a refused movement"), contextlib.suppress(Refused):
         await settle(context, merchant_id, order_id, decide, _reading(asked))
 
 

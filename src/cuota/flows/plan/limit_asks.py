@@ -1,6 +1,7 @@
 """Rate limits on charges and card changes by consumers, against card testing.
 
-An attempt is counted before the card is charged.
+An attempt is counted before the card is charged. What is written about the attempt afterwards never turns the result into an
+error.
 
 For an IP address only declined attempts count, because many people may share the address. Scheduled charges are not
 counted and never wait.
@@ -15,6 +16,7 @@ from uuid import UUID
 from cuota.core.plan.asking import Subject
 from cuota.core.risk.signal import SignalKind
 from cuota.db.plan import asks
+from cuota.flows.afterwards import afterwards
 from cuota.flows.checkout.take_step import Problem
 from cuota.flows.context import Context
 
@@ -82,7 +84,8 @@ async def note_paid(context: Context, *made: CountedAttempt) -> None:
             subject: value for subject, value in ask.subjects.items() if subject is not Subject.NETWORK
         }
         if others:
-            await asks.paid(context.pool, others, ask.at)
+            with afterwards("that a card paid for an attempt"):
+                await asks.paid(context.pool, others, ask.at)
 
 
 async def free_network(context: Context, ask: CountedAttempt) -> None:
@@ -92,9 +95,11 @@ async def free_network(context: Context, ask: CountedAttempt) -> None:
     """
     if Subject.NETWORK in ask.subjects:
         network = {Subject.NETWORK: ask.subjects[Subject.NETWORK]}
-        await asks.give_back(context.pool, network, ask.at)
+        with afterwards("that an attempt does not count for its IP address"):
+            await asks.give_back(context.pool, network, ask.at)
 
 
 async def give_back(context: Context, ask: CountedAttempt) -> None:
     """Remove the attempt from all counts, because no card was charged."""
-    await asks.give_back(context.pool, ask.subjects, ask.at)
+    with afterwards("that an attempt does not count"):
+        await asks.give_back(context.pool, ask.subjects, ask.at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from cuota.db.checkout import consumers
 from cuota.db.plan import accounts, plans
 from cuota.db.plan.accounts import PlanDetail
 from cuota.db.plan.plans import Agreed
+from cuota.flows.afterwards import DATABASE_FAILED, afterwards
 from cuota.flows.charge_card import keep_card
 from cuota.flows.checkout.allow_card import OTHER_CARD, require_allowed
 from cuota.flows.checkout.take_step import Problem
@@ -36,10 +38,12 @@ BUSY = "A payment for this plan is in progress. Check again in a minute; nothing
 NOT_OWED = "This payment is no longer due. Here is your plan as it is now."
 CHANGED = "Your plan has changed since you opened the page. Here it is as it is now; nothing was charged."
 PARTLY = "Your card paid part of this and was then declined by its bank. Here is what you still owe."
+NOT_ALL = "Your card paid part of this. We could not finish the rest; nothing is charged twice. Here is what you still owe."
 PAID_BEFORE = "You already paid this. Nothing was charged twice."
 DECLINED = "Your card was declined by its bank; nothing was charged. Try again later, or change the card."
 ENTER_AGAIN = "Your card could not be read, and was not changed. Please enter it again."
 NOT_REACHED = "We cannot reach your card's bank right now. The card was not changed; please try again."
+log = logging.getLogger("cuota.request")
 
 
 class _NotCharged(Problem):
@@ -59,7 +63,7 @@ async def pay_early(
     """Pay installments now, in order, with one charge for each. `expected` is the sum that the page showed, in cents.
 
     Raises Problem with a text for the consumer, or Limited if the rate limit is reached. If the card declines one charge, the
-    installments before it stay paid.
+    installments before it stay paid. After the first payment, the database's errors too are raised as Problem.
     """
     order = detail.shown.order
     chosen = [item for item in owed(detail.shown.plan) if item.number in numbers]
@@ -72,7 +76,8 @@ async def pay_early(
     ask = await count_ask(context, order.order_id, asker, detail.shown.card.card_hash)
     for item in chosen:
         try:
-            await _pay_one(context, order.merchant_id, order.order_id, item)
+            pay = _pay_one if item is chosen[0] else _pay_next
+            await pay(context, order.merchant_id, order.order_id, item)
         except _NotCharged as problem:
             await (give_back if item is chosen[0] else free_network)(context, ask)
             raise Problem(notice=problem.notice) from None
@@ -110,10 +115,24 @@ async def _pay_one(context: Context, merchant_id: UUID, order_id: UUID, item: In
         raise _NotCharged(notice=OTHER_CARD) from None
     except Charging:
         raise Problem(notice=BUSY) from None
-    agreed = await plans.read(context.pool, merchant_id, order_id)
+    try:
+        agreed = await plans.read(context.pool, merchant_id, order_id)
+    except DATABASE_FAILED:
+        # The answer is recorded, and the plan's page shows it.
+        raise Problem(notice=BUSY) from None
     assert agreed is not None
     if not agreed.plan[item.number - 1].paid:
         raise Problem(notice=DECLINED)
+
+
+async def _pay_next(context: Context, merchant_id: UUID, order_id: UUID, item: Installment) -> None:
+    """Pay an installment after another one was paid. The answer must tell of that payment, also if the database fails now."""
+    try:
+        await _pay_one(context, merchant_id, order_id, item)
+    except DATABASE_FAILED as problem:
+        facts = {"orderId": str(order_id), "problem": type(problem).__name__}
+        log.warning("not all was paid", extra={"facts": facts})
+        raise Problem(notice=NOT_ALL) from None
 
 
 def overdue(plan: Sequence[Installment]) -> list[Installment]:
@@ -127,7 +146,7 @@ async def change_card(
     """Change the card of the plan, and charge overdue installments to the new card at once.
 
     `expected` is the overdue sum that the page showed, in cents. Raises Problem with a text for the consumer, or Limited if the
-    rate limit is reached. The plan shows whether the new card then paid.
+    rate limit is reached. The plan shows whether the new card then paid. Once the card is changed, nothing is raised any more.
     """
     ids = (detail.shown.order.merchant_id, detail.shown.order.order_id)
     ask = await count_ask(context, ids[1], asker)
@@ -143,15 +162,16 @@ async def change_card(
     except Problem:
         await free_network(context, ask)
         raise
-    for _ in changed:  # one charge for each; the worker charges any that remain
-        await collect(context, *ids, _page_of(context, *ids))
-    agreed = await plans.read(context.pool, *ids) if changed else None
-    tried = [agreed.plan[item.number - 1] for item in changed] if agreed else []
-    if tried and all(item.paid for item in tried):
-        await note_paid(context, ask, of_card)
-    # The change of the card has set `failures` to 1. A higher number means that the new card declined.
-    if not any(item.failures > 1 for item in tried):
-        await free_network(context, ask)
+    with afterwards("what a new card did"):
+        for _ in changed:  # one charge for each; the worker charges any that remain
+            await collect(context, *ids, _page_of(context, *ids))
+        agreed = await plans.read(context.pool, *ids) if changed else None
+        tried = [agreed.plan[item.number - 1] for item in changed] if agreed else []
+        if tried and all(item.paid for item in tried):
+            await note_paid(context, ask, of_card)
+        # The change of the card has set `failures` to 1. A higher number means that the new card declined.
+        if not any(item.failures > 1 for item in tried):
+            await free_network(context, ask)
 
 
 async def _holder(context: Context, asker: Asker, merchant_id: UUID, order_id: UUID) -> CardHolder:

@@ -8,10 +8,12 @@ from typing import NoReturn
 from uuid import UUID
 
 from cuota.core.privacy.erasure import reasons_against
+from cuota.db.deadlock import once_more
 from cuota.db.pool import Connection
 from cuota.db.privacy import card_erasures, erasure
 from cuota.db.risk import history, reservations
 from cuota.db.sandbox import forks
+from cuota.flows.afterwards import afterwards
 from cuota.flows.context import Context, utc_now
 from cuota.flows.privacy.forget_cards import forget_cards
 from cuota.rails import inbox
@@ -51,14 +53,21 @@ async def erase_consumer(
     before = await erasure.erased_at(context.pool, consumer_id)
     copies = [fork.name for fork in await forks.read_all(context.pool)] if context.settings.sandbox else []
     found: tuple[list[str], dict[str, int]] = ([], {})
-    try:
+
+    async def erase() -> None:
+        nonlocal found
         async with erasure.patient(context.pool) as connection:
             found = await _erase(context, connection, consumer_id, phone, refunds_settled=refunds_settled)
             if dry_run or found[0]:
                 _take_back()
+
+    try:
+        # Two consumers that are erased at the same moment may have used the same checkouts, in any order.
+        await once_more(erase)
     except _DryRunError:
         return Erasure(consumer_id, *found, done=False, erased_before=before, forks=copies)
-    await forget_cards(context)
+    with afterwards("which cards of an erased consumer are deleted"):
+        await forget_cards(context)
     waiting = await card_erasures.waiting(context.pool, consumer_id)
     return Erasure(consumer_id, *found, done=True, erased_before=before, forks=copies, waiting=waiting)
 

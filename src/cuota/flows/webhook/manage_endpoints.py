@@ -20,7 +20,7 @@ from cuota.core.refusal import Code, Refused
 from cuota.core.webhook.delivery import Attempt
 from cuota.db.order.documents import encode
 from cuota.db.pool import Connection
-from cuota.db.webhook import deliveries, endpoints
+from cuota.db.webhook import endpoints, replays
 from cuota.db.webhook.endpoints import Endpoint
 from cuota.flows.context import Context, utc_now
 from cuota.flows.desk.bad_change import BadChange
@@ -225,7 +225,7 @@ async def remove(context: Context, merchant_id: UUID, endpoint_id: UUID, cause: 
         return replace(found, state="deleted")
 
     await _changed(context, merchant_id, endpoint_id, to, "webhooks.remove", cause)
-    await deliveries.park(context.pool, merchant_id, endpoint_id, context.now())
+    await replays.park(context.pool, merchant_id, endpoint_id, context.now())
 
 
 async def send_test(context: Context, merchant_id: UUID, endpoint_id: UUID) -> Attempt:

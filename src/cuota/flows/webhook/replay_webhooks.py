@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from cuota.core.refusal import Code, FieldError, Refused
-from cuota.db.webhook import deliveries, events
+from cuota.db.webhook import events, replays
 from cuota.db.webhook.events import FeedPosition
 from cuota.flows.context import Context
 from cuota.flows.desk.record import AuditNote, Cause, record
@@ -47,7 +47,7 @@ async def replay(
     audit log before anything is sent. Without one, the caller writes the entry.
     """
     low = await position_of(context, merchant_id, "after", after) if after else 0
-    high = await position_of(context, merchant_id, "until", until) if until else deliveries.LAST
+    high = await position_of(context, merchant_id, "until", until) if until else replays.LAST
     if event:
         one = (await place_of(context, merchant_id, event)).position
         low, high = max(low, one - 1), min(high, one)
@@ -63,6 +63,6 @@ async def replay(
             "webhooks.replay", words, cause.reason, after={"endpoint": endpoint} if endpoint else None
         )
         await record(context, merchant_id, cause.actor, note)
-    return await deliveries.send_again(
+    return await replays.send_again(
         context.pool, merchant_id, context.now(), receiver=receiver, after=low, until=high
     )

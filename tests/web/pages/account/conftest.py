@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 
 from support.makers import Merchant, Running
 from support.pages.consumer import NEW_CARD, Consumer, new_number
+from support.phones import phone_number
 
 
 @pytest.fixture
@@ -19,8 +19,7 @@ async def sign_in(service: Running) -> AsyncIterator[Callable[..., Consumer]]:
     async with AsyncExitStack() as stack:
 
         def browser(phone: str | None = None, at: Running = service, **more: Any) -> Consumer:
-            # Not 212 555: other tests use those numbers.
-            number = phone or f"3{secrets.randbelow(90) + 10}44{secrets.randbelow(90_000) + 10_000}"
+            number = phone or phone_number()
             consumer = Consumer(at.client(**more), service, number)
             stack.push_async_callback(consumer.http.aclose)
             return consumer

@@ -10,8 +10,9 @@ from uuid import UUID
 
 import httpx
 
-from support.makers import Merchant, Running, phone_number
+from support.makers import Merchant, Running
 from support.pages.visitor import Visitor
+from support.phones import phone_number
 
 YEAR = 365 * 24 * 3600
 

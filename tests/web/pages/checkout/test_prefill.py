@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 from cuota.core.merchant import BodyProfile
 from support.makers import Merchant, Running, make_merchant, order_body
 from support.pages.visitor import Visitor, address_of
+from support.phones import phone_number
 
 ADDRESS = {
     "addressLine1": "12 Prefill Street",
@@ -30,14 +30,9 @@ async def lenient(service: Running) -> AsyncIterator[Merchant]:
         yield made
 
 
-def number() -> str:
-    """A number that nobody has proved before, because a known consumer's data takes precedence over an order's data."""
-    return f"212{secrets.randbelow(8_000_000) + 2_000_000}"
-
-
 async def named(merchant: Merchant, phone: str | None = None, **person: str) -> dict[str, Any]:
     """Make an order that names its shopper. `phone` may be empty."""
-    phone = number() if phone is None else phone
+    phone = phone_number() if phone is None else phone
     consumer = {**PERSON, **person, **({"phoneNumber": phone} if phone else {})}
     body = order_body("100.00", consumer=consumer, billing=ADDRESS, shipping=ADDRESS)
     answer = await merchant.http.post("/order", json=body, headers={"x-lenient": "1"})
@@ -67,13 +62,13 @@ async def test_the_order_s_number_is_offered_by_its_end_and_its_data_fill_the_fo
 async def test_a_stranger_with_the_link_learns_nothing_of_the_shopper_and_not_the_number(
     merchant: Merchant, visitor: Visitor
 ) -> None:
-    phone = number()
+    phone = phone_number()
     order = await named(merchant, phone)
     page = await visitor.open(order["redirectUrl"])
     assert f"(•••) •••-••{phone[-2:]}" in page.text
     page = await visitor.open(f"{address_of(order)}?step=phone&other=1")
     assert page.form("phone")[1]["phone"] == ""
-    await visitor.send("phone", phone=number())
+    await visitor.send("phone", phone=phone_number())
     await visitor.send("code")
     assert not any(
         details(visitor).get(name) for name in ("given_names", "surname", "email", "address_line1")
@@ -87,7 +82,7 @@ async def test_an_order_that_names_no_number_fills_in_nothing_personal(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     order = await named(merchant, phone="")
-    await visitor.until("details", order, phone=number())
+    await visitor.until("details", order, phone=phone_number())
     shown = details(visitor)
     assert not any(value for name, value in shown.items() if name != "csrf")
     assert not any(private in answer.text for answer in visitor.answers for private in PRIVATE)
@@ -97,7 +92,7 @@ async def test_an_order_without_a_number_shows_nothing_of_its_addresses_up_to_th
     merchant: Merchant, visit: Callable[..., Visitor]
 ) -> None:
     order = await named(merchant, phone="")
-    page = await visit().until("pay", order, phone=number())
+    page = await visit().until("pay", order, phone=phone_number())
     assert "12 Prefill Street" not in page.answer.text
 
 
@@ -138,7 +133,7 @@ async def test_a_prefill_that_the_page_would_refuse_is_left_out_and_the_rest_is_
     merchant: Merchant, visitor: Visitor
 ) -> None:
     billing = {**ADDRESS, "state": "ZZ", "postcode": "ABCDE"}
-    order = await merchant.create(consumer={**PERSON, "phoneNumber": number()}, billing=billing)
+    order = await merchant.create(consumer={**PERSON, "phoneNumber": phone_number()}, billing=billing)
     await visitor.until("details", order)
     shown = details(visitor)
     assert (shown["state"], shown["postcode"]) == ("", "")

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from cuota.core.risk.adverse import sentences
 from cuota.flows.plan.send_messages import send_messages
-from support.makers import Merchant, Running, phone_number
+from support.makers import Merchant, Running
 from support.pages.visitor import CARD_DECLINED, Visitor
+from support.phones import phone_number
 
 [REASON] = sentences(["sandbox_decline_requested"])
 

@@ -11,10 +11,11 @@ import pytest
 from cuota.core.risk.adverse import sentences
 from cuota.work.due_orders import settle_due_orders
 from support import reviews
-from support.makers import Merchant, Running, phone_number
+from support.makers import Merchant, Running
 from support.pages.returning import again
 from support.pages.staff import Staff
 from support.pages.visitor import CARD_DECLINED, Visitor, address_of, charges, rows
+from support.phones import phone_number
 
 LOOKING = "We are looking at your order"
 [REASON] = sentences(["sandbox_review_requested"])

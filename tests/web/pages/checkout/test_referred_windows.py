@@ -12,8 +12,9 @@ import pytest
 
 from cuota.work.due_orders import settle_due_orders
 from support import reviews
-from support.makers import Merchant, Running, phone_number
+from support.makers import Merchant, Running
 from support.pages.visitor import STEPS, Visitor, charges
+from support.phones import phone_number
 from support.signed import sdk_body, send, started
 
 FRAME = {"sec-fetch-dest": "iframe"}

@@ -18,10 +18,11 @@ from cuota.core.plan.card import PlanCard
 from cuota.db.checkout.remembered import Remembered, remember
 from cuota.rails.card.protocol import CardAnswer, ChargeRequest, declined
 from cuota.rails.card.sandbox import SandboxCardRail
-from support.makers import Merchant, Running, phone_number
+from support.makers import Merchant, Running
 from support.pages.beside import beside
 from support.pages.returning import again, bought
 from support.pages.visitor import CARD_DECLINED, STEPS, Visitor, charges
+from support.phones import phone_number
 from support.rails.parts import rail_parts
 from support.signed import started
 

@@ -9,8 +9,9 @@ from uuid import UUID
 import asyncpg
 
 from support.db.template import Template
-from support.makers import Merchant, Running, phone_number
+from support.makers import Merchant, Running
 from support.pages.visitor import ANSWERS, Visitor, address_of, charges
+from support.phones import phone_number
 
 _OF_ORDER = "SELECT count(*) AS n FROM {table} WHERE order_id = $1{more}"
 

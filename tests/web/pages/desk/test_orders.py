@@ -19,10 +19,7 @@ from cuota.web.pages.desk import orders
 from cuota.web.pages.desk.order_view import EVENT_WORDS
 from support.makers import PROFILE, Merchant, complete
 from support.pages.staff import Staff
-
-
-def phone() -> str:
-    return f"3{secrets.randbelow(90) + 10}44{secrets.randbelow(90_000) + 10_000}"
+from support.phones import phone_number
 
 
 async def order_of(shop: Merchant, name: str = "Ana", surname: str = "Silva", **more: Any) -> dict[str, Any]:
@@ -33,7 +30,7 @@ async def order_of(shop: Merchant, name: str = "Ana", surname: str = "Silva", **
         shop.merchant_id,
         order,
         profile=replace(PROFILE, given_names=name, surname=surname),
-        phone=phone(),
+        phone=phone_number(),
     )
     return order
 
@@ -57,7 +54,7 @@ async def search(staff: Staff, q: str, **more: str) -> list[str]:
 async def test_an_order_is_found_by_everything_that_a_person_may_know_of_it(staff: Staff) -> None:
     name = f"Nu{secrets.token_hex(3).translate(str.maketrans('0123456789', 'ghijklmnop'))}"
     reference = f"web-{secrets.token_hex(4)}"
-    number = phone()
+    number = phone_number()
     order = await staff.shop.create("87.31", merchantReference=reference)
     person = replace(PROFILE, given_names="José", surname=name, email=f"{name}@mail.example")
     await complete(staff.service, staff.shop.merchant_id, order, profile=person, phone=number)
@@ -86,7 +83,7 @@ async def test_another_merchants_order_is_never_found(staff: Staff, auto_merchan
 
 
 async def test_an_erased_consumer_is_no_longer_found(staff: Staff) -> None:
-    number = phone()
+    number = phone_number()
     order = await staff.shop.create("50.00")
     person = replace(PROFILE, surname="Erasmus")
     await complete(staff.service, staff.shop.merchant_id, order, profile=person, phone=number)

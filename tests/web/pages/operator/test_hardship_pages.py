@@ -14,8 +14,9 @@ from cuota.db.operator import operator_log
 from cuota.db.plan import plans
 from cuota.db.verify.recalculate import verify
 from cuota.flows.plan.send_messages import send_messages
-from support.makers import PROFILE, Merchant, complete, phone_number
+from support.makers import PROFILE, Merchant, complete
 from support.pages.operator_staff import OperatorStaff
+from support.phones import phone_number
 
 CALLED = "lost the job, called today"
 

@@ -10,8 +10,9 @@ from cuota.db.checkout import consumers
 from cuota.db.desk.orders import BEYOND
 from cuota.db.operator import operator_log
 from cuota.work.card_refunds import return_due_money
-from support.makers import PROFILE, Merchant, complete, phone_number
+from support.makers import PROFILE, Merchant, complete
 from support.pages.operator_staff import OperatorStaff
+from support.phones import phone_number
 
 
 async def logged(operator: OperatorStaff, about: UUID) -> list[str]:

@@ -14,9 +14,10 @@ from cuota.db.operator import operator_log
 from cuota.web.pages.operator import reviews as operator_reviews
 from cuota.work.due_orders import settle_due_orders
 from support import reviews
-from support.makers import PROFILE, Merchant, phone_number
+from support.makers import PROFILE, Merchant
 from support.pages.operator_staff import OperatorStaff
 from support.pages.visitor import Visitor
+from support.phones import phone_number
 
 QUEUE = "/operator/risk/reviews"
 

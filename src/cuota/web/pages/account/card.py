@@ -10,6 +10,7 @@ from starlette.responses import Response
 from cuota.core.checkout.card import BadCard
 from cuota.core.installment import owed
 from cuota.db.plan.accounts import PlanDetail
+from cuota.flows.afterwards import afterwards
 from cuota.flows.checkout.allow_card import OTHER_CARD
 from cuota.flows.checkout.take_step import Problem
 from cuota.flows.context import utc_now
@@ -83,10 +84,11 @@ async def change(request: Request, known: Known, detail: PlanDetail) -> Response
         if said.notice in {manage_plan.NOT_REACHED, manage_plan.ENTER_AGAIN, OTHER_CARD}:
             return _page(request, known, detail, said)
         return see_other(plan_path(detail, key_of(said.notice)))
-    after = await find_plan(
-        context, known.consumer_id, detail.shown.order.merchant_id, detail.shown.order.order_id
-    )
-    return see_other(plan_path(detail, _became(detail, after or detail)))
+    became = "card"
+    with afterwards("which text the page shows"):
+        ids = detail.shown.order.merchant_id, detail.shown.order.order_id
+        became = _became(detail, await find_plan(context, known.consumer_id, *ids) or detail)
+    return see_other(plan_path(detail, became))
 
 
 def _became(before: PlanDetail, after: PlanDetail) -> str:

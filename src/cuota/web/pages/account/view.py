@@ -45,6 +45,7 @@ TOLD = {
     "declined": (manage_plan.DECLINED, "error"),
     "other-card": (OTHER_CARD, "error"),
     "partly": (manage_plan.PARTLY, "error"),
+    "not-all": (manage_plan.NOT_ALL, "error"),
     "sent-back": ("Thank you. Your next payment waits for the refund.", "done"),
     "card": ("Your new card pays from now on.", "done"),
     "card-paid": ("Your new card pays from now on. What was overdue is paid.", "done"),

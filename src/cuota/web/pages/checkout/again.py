@@ -14,6 +14,7 @@ from cuota.core.checkout.card import card_brand
 from cuota.core.checkout.start import Display
 from cuota.core.order.order import Order, Status
 from cuota.db.checkout.loaded import Checkout
+from cuota.flows.afterwards import afterwards
 from cuota.flows.checkout.recognize_consumer import Offer, find_offer
 from cuota.flows.checkout.remember_browser import forget_browser, remember_browser
 from cuota.flows.checkout.take_step import Problem, propose
@@ -70,7 +71,8 @@ async def remember(request: Request, response: Response, checkout: Checkout, ord
         return
     context = service_of(request).context
     ids = (order.merchant_id, order.order_id)
-    keep_token(request, response, await remember_browser(context, consumer_id, *ids, token_of(request)))
+    with afterwards("that a browser is remembered"):
+        keep_token(request, response, await remember_browser(context, consumer_id, *ids, token_of(request)))
 
 
 def remember_later(request: Request, response: Response, checkout: Checkout) -> None:

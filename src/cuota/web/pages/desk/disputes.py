@@ -147,20 +147,24 @@ async def _refused(request: Request, desk: Desk, refused: Refused) -> Response:
 
 @allowed(Action.READ_DISPUTES, Action.ANSWER_DISPUTES)
 async def accept(request: Request, desk: Desk) -> Response:
-    """Accept the dispute, with a reason for the audit log. A second click changes nothing."""
+    """Write the entry of the audit log, and then accept the dispute. A second click changes nothing."""
     shown, context = await _find(request, desk), service_of(request).context
     reason = desk.form.get("reason", "").strip()
     if not reason:
         error = {"reason": "Say why, in a few words. The audit log keeps the reason."}
         return _page(request, desk, shown, error, status=400)
     one = shown.found.dispute
-    try:
-        await accept_dispute(context, desk.merchant_id, one.dispute_id)
-    except Refused as refused:
-        return await _refused(request, desk, refused)
     amount = money.shown(one.amount, shown.found.currency)
     note = AuditNote("dispute.accept", f"Accepted a dispute about {amount}", reason, shown.found.order_id)
     await record(context, desk.merchant_id, desk.actor, note)
+    try:
+        await accept_dispute(context, desk.merchant_id, one.dispute_id)
+    except Refused as refused:
+        if refused.code is not Code.UNAVAILABLE:
+            text = f"Accepting a dispute about {amount} was refused: {refused.message}"
+            note = AuditNote("dispute.accept.refused", text, reason, shown.found.order_id)
+            await record(context, desk.merchant_id, desk.actor, note)
+        return await _refused(request, desk, refused)
     return see_other(f"{DISPUTES}/{one.dispute_id}?said=accepted")
 
 

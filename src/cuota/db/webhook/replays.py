@@ -1,0 +1,79 @@
+"""Deliveries that are sent again by hand, and those of a receiver that was deleted.
+
+Each statement locks its deliveries in the order of their key, so that no two statements deadlock.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from cuota.db.deadlock import PAUSE_SECONDS
+from cuota.db.pool import CONNECT_SECONDS, STATEMENT_SECONDS, WAIT_SECONDS
+from cuota.db.session import Session
+from cuota.db.webhook.deliveries import LEASE
+
+# A replay does not touch deliveries that a worker has claimed. A worker may claim a row after the replay read its `now`, while the
+# replay waits for a session or for a locked row. Such a wait is never longer than this. After a deadlock, a statement runs twice.
+CLAIMED_MEANWHILE = timedelta(seconds=15)
+assert (
+    CLAIMED_MEANWHILE.total_seconds() > WAIT_SECONDS + CONNECT_SECONDS + PAUSE_SECONDS + 2 * STATEMENT_SECONDS
+)
+LAST = 2**62
+
+# Replays events. A replay uses the endpoint's current URL and skips deleted endpoints. It skips deliveries that a worker may have
+# claimed at this moment, and makes deliveries that wait for a retry due at once. `LEAST` has the same purpose as in `_RECORD`.
+_AGAIN = """WITH held AS MATERIALIZED (
+    SELECT d.order_id, d.receiver, d.sequence FROM feed f JOIN deliveries d
+        ON d.merchant_id = $1 AND d.order_id = f.order_id AND d.sequence = f.sequence
+    WHERE f.merchant_id = $1 AND f.position > $4 AND f.position <= $5 AND LEAST(f.position, $5) = f.position
+        AND ($3::uuid IS NULL OR d.receiver = $3)
+        AND NOT (d.state = 'pending' AND d.tries > d.failed AND d.try_at > $2 AND d.try_at <= $6)
+        AND NOT EXISTS (SELECT FROM webhook_endpoints w WHERE w.merchant_id = $1 AND w.endpoint_id = d.receiver
+            AND w.state = 'deleted')
+    ORDER BY d.order_id, d.receiver, d.sequence FOR NO KEY UPDATE OF d
+)
+UPDATE deliveries d SET state = 'pending', tries = 0, failed = 0, try_at = $2, settled_at = NULL,
+    claimed_by = NULL, (url, host) = (SELECT t.url, split_part(t.url, '/', 3) FROM (SELECT COALESCE((SELECT w.url
+        FROM webhook_endpoints w WHERE w.merchant_id = $1 AND w.endpoint_id = d.receiver), d.url) AS url) t)
+    FROM held h WHERE d.merchant_id = $1 AND d.order_id = h.order_id AND d.receiver = h.receiver
+        AND d.sequence = h.sequence RETURNING 1"""
+# Adds deliveries for events that happened before the endpoint was registered.
+_ADDRESS = """INSERT INTO deliveries
+    (merchant_id, order_id, sequence, receiver, position, url, host, state, try_at, created_at)
+    SELECT $1, f.order_id, f.sequence, w.endpoint_id, f.position, w.url, split_part(w.url, '/', 3), 'pending', $2, $2
+    FROM feed f JOIN webhook_endpoints w ON w.merchant_id = $1 AND w.endpoint_id = $3 AND w.state <> 'deleted'
+    WHERE f.merchant_id = $1 AND f.position > $4 AND f.position <= $5
+    ORDER BY f.order_id, f.sequence ON CONFLICT DO NOTHING RETURNING 1"""
+_PARK = """WITH held AS MATERIALIZED (
+    SELECT order_id, sequence FROM deliveries WHERE merchant_id = $1 AND receiver = $2 AND state = 'pending'
+    ORDER BY order_id, sequence FOR NO KEY UPDATE
+)
+UPDATE deliveries d SET state = 'parked', try_at = NULL, settled_at = $3, claimed_by = NULL
+    FROM held h WHERE d.merchant_id = $1 AND d.order_id = h.order_id AND d.receiver = $2 AND d.sequence = h.sequence"""
+
+
+async def send_again(
+    session: Session,
+    merchant_id: UUID,
+    now: datetime,
+    *,
+    receiver: UUID | None = None,
+    after: int = 0,
+    until: int = LAST,
+) -> int:
+    """Replay the events of a feed whose position is greater than `after` and at most `until`. Return how many will be sent.
+
+    Without `receiver`, each event goes again to all of its receivers. With `receiver`, the events go only to that endpoint, and
+    they include events that happened before the endpoint was registered.
+    """
+    asked = (merchant_id, now, receiver, after, until)
+    rows = await session.fetch(_AGAIN, *asked, now + LEASE + CLAIMED_MEANWHILE)
+    if receiver is not None:
+        rows += await session.fetch(_ADDRESS, *asked)
+    return len(rows)
+
+
+async def park(session: Session, merchant_id: UUID, receiver: UUID, now: datetime) -> None:
+    """Park all pending deliveries of a receiver that was deleted. A later replay can still send them."""
+    await session.fetchrow(_PARK, merchant_id, receiver, now)

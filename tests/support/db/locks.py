@@ -1,0 +1,71 @@
+"""Sessions that wait for each other's locks, in an order that the test decides."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import asyncpg
+
+WAITING = """SELECT count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock'"""
+
+
+class Holder:
+    """A transaction of the database's owner that holds locks, and a second session that watches who waits."""
+
+    def __init__(self, holding: asyncpg.Connection, watching: asyncpg.Connection) -> None:
+        self._holding = holding
+        self._watching = watching
+
+    async def run(self, sql: str, *values: object) -> Any:
+        """Run a statement in the transaction. It may wait for a lock."""
+        return await self._holding.fetch(sql, *values)
+
+    async def until_waits(self, acting: asyncio.Future[Any], count: int = 1) -> None:
+        """Return as soon as so many sessions of this database wait for a lock. `acting` must not end before that.
+
+        The second session has no transaction: inside one, PostgreSQL shows only the sessions that were there at the first look.
+        """
+        while await self._watching.fetchval(WAITING) < count:
+            assert not acting.done(), f"nothing waited for a lock: {acting}"
+            await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def holder(where: dict[str, Any]) -> AsyncIterator[Holder]:
+    """Open a transaction that ends with the block, and is committed.
+
+    PostgreSQL never ends it to resolve a deadlock: it looks for deadlocks only in a session that waits for deadlock_timeout. So the
+    session that begins to wait last must be another one.
+    """
+    holding, watching = await asyncpg.connect(**where), await asyncpg.connect(**where)
+    try:
+        await holding.execute("SET deadlock_timeout = '10min'")
+        async with holding.transaction():
+            yield Holder(holding, watching)
+    finally:
+        await holding.close()
+        await watching.close()
+
+
+async def deadlocked(
+    where: dict[str, Any], act: Callable[[], Awaitable[Any]], first: str, middle: str, last: str
+) -> Any:
+    """Bring `act` into a deadlock, which PostgreSQL resolves by ending the statement of `act`. Return the result of `act`.
+
+    `act` locks the rows of the three statements in this order. It waits for `middle` until another transaction, which holds
+    `last`, waits for `first`. So it is `act` that begins to wait last.
+    """
+    async with holder(where) as other:
+        await other.run(last)
+        async with holder(where) as between:
+            await between.run(middle)
+            acting = asyncio.ensure_future(act())
+            await between.until_waits(acting)
+            closing = asyncio.ensure_future(other.run(first))
+            await between.until_waits(acting, 2)
+        await closing
+    return await acting

@@ -1,0 +1,13 @@
+"""Waiting for a condition, in place of a sleep whose length fits one machine and not another."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+
+async def until(true: Callable[[], object], seconds: float = 120.0) -> None:
+    """Wait until a condition is true. Fails if it never is."""
+    async with asyncio.timeout(seconds):
+        while not true():  # noqa: ASYNC110 - what another task or process changes sets no event here
+            await asyncio.sleep(0.01)
