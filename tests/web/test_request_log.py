@@ -139,6 +139,31 @@ async def test_a_long_body_is_named_by_its_size(shop: Merchant) -> None:
     assert len(await stored(shop.service.context, shop)) < LONGEST_BODY
 
 
+@pytest.mark.parametrize(
+    "query", ["&".join(f"p{n}=1" for n in range(60)), "%00=%ff&\xe9=1", "=" * 3000, "a;b"]
+)
+async def test_a_strange_query_does_not_stop_the_log(shop: Merchant, query: str) -> None:
+    await shop.http.get(f"/configuration?{query}")
+    await shop.http.get("/configuration?limit=5")
+    strange, plain = await logged(shop)
+    assert strange.route == plain.route == "/configuration"
+    assert json.loads(plain.query or "") == {"limit": "5"}
+
+
+async def test_a_call_that_cannot_be_masked_is_left_out_and_counted(
+    shop: Merchant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = shop.service.app.service.requests
+    assert log is not None
+    before = counted("dropped")
+    await shop.http.get("/configuration?limit=5")
+    log._waiting[0].sender = ()  # type: ignore[assignment] # what no server hands over
+    await shop.http.get("/configuration")
+    (plain,) = await logged(shop)
+    assert plain.query is None
+    assert counted("dropped") == before + 1
+
+
 async def test_a_checkouts_token_in_the_path_is_not_stored(shop: Merchant) -> None:
     order = await shop.create()
     await shop.http.get(f"/order/{order['token']}")

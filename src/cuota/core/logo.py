@@ -115,6 +115,8 @@ def _webp(content: bytes) -> _Kept:
     while at + 8 <= end:
         kind, (length,) = content[at : at + 4], struct.unpack_from("<I", content, at + 4)
         body = content[at + 8 : at + 8 + length]
+        if len(body) < length:
+            raise BadLogo(_DAMAGED)
         if kind == b"ANMF":
             raise BadLogo("The picture is an animation. Use one that does not move.")
         if kind == b"VP8X":

@@ -151,13 +151,8 @@ class RequestLog:
                 return
 
     async def _write(self, batch: list[_Ended]) -> bool:
-        by_merchant: dict[UUID, list[tuple[_Ended, NewApiRequest]]] = defaultdict(list)
-        for at, ended in enumerate(batch):
-            by_merchant[ended.record.merchant_id].append((ended, self._entry(ended)))
-            if at % MASKED_AT_ONCE == MASKED_AT_ONCE - 1:
-                await asyncio.sleep(0)
         good = True
-        for merchant_id, pairs in by_merchant.items():
+        for merchant_id, pairs in (await self._entries(batch)).items():
             try:
                 await api_requests.add(self._context.pool, merchant_id, [entry for _, entry in pairs])
             except (Refused, *GONE, *BUSY) as problem:
@@ -171,6 +166,21 @@ class RequestLog:
             else:
                 count_logged("written", len(pairs))
         return good
+
+    async def _entries(self, batch: list[_Ended]) -> dict[UUID, list[tuple[_Ended, NewApiRequest]]]:
+        """Return what is to be written, by merchant."""
+        by_merchant: dict[UUID, list[tuple[_Ended, NewApiRequest]]] = defaultdict(list)
+        for at, ended in enumerate(batch):
+            try:
+                entry = self._entry(ended)
+            except Exception:
+                log.exception("request log lost a call")
+                count_logged("dropped")
+            else:
+                by_merchant[ended.record.merchant_id].append((ended, entry))
+            if at % MASKED_AT_ONCE == MASKED_AT_ONCE - 1:
+                await asyncio.sleep(0)
+        return by_merchant
 
     def _again(self, calls: list[_Ended]) -> None:
         """Put calls back at the front. What no longer fits is dropped."""

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuota.core.wire.log_mask import DEEPEST, KEPT, MASK, TEXTS, for_log, query_for_log
+from cuota.core.wire.log_mask import DEEPEST, KEPT, MASK, PERSONS, TEXTS, for_log, query_for_log
 
 PERSON = {
     "givenNames": "Jordan", "surname": "Rivera", "email": "jordan@mail.example", "phoneNumber": "2125550100",
@@ -25,6 +25,25 @@ PERSON = {
 def test_what_names_a_person_or_opens_something_is_masked(name: str) -> None:
     assert for_log({name: PERSON[name]}) == {name: MASK}
     assert for_log({"order": {"consumer": [{name: PERSON[name]}]}}) == {"order": {"consumer": [{name: MASK}]}}
+
+
+@pytest.mark.parametrize("name", sorted(PERSONS))
+def test_nothing_of_a_person_or_a_card_is_kept_under_any_name(name: str) -> None:
+    inner = {
+        "id": "Jordan",
+        "code": "94103",
+        "number": 2125550100,
+        "tags": [{"reference": "1480 Mission"}],
+        "vip": True,
+    }
+    shown = json.dumps(for_log({"order": {name: inner, "amount": 5}}))
+    for part in ("Jordan", "94103", "2125550100", "1480"):
+        assert part not in shown
+    assert '"amount": 5' in shown
+
+
+def test_the_number_of_a_card_is_masked_however_short() -> None:
+    assert for_log({"number": "501800000009", "cvc": "123"}) == {"number": MASK, "cvc": MASK}
 
 
 def test_amounts_references_and_codes_stay_exactly() -> None:

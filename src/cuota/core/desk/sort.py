@@ -23,8 +23,8 @@ class Sort(StrEnum):
 SORT_WORDS = {
     Sort.NEWEST: "Newest first",
     Sort.OLDEST: "Oldest first",
-    Sort.LARGEST: "Largest amount first",
-    Sort.SMALLEST: "Smallest amount first",
+    Sort.LARGEST: "Largest first",
+    Sort.SMALLEST: "Smallest first",
 }
 DISPUTE_SORT_WORDS = {**SORT_WORDS, Sort.DEADLINE: "Answer due first"}
 

@@ -118,7 +118,6 @@ KEPT = frozenset(
         "cutoff",
         "timeZone",
         "sequence",
-        "number",
         "version",
         "tries",
         "lineCount",
@@ -145,6 +144,21 @@ KEPT = frozenset(
         "cursor",
     ]
 )
+# Objects about a person or a card. Nothing in them is kept, under whatever name.
+PERSONS = frozenset(
+    [
+        "consumer",
+        "customer",
+        "buyer",
+        "recipient",
+        "billing",
+        "shipping",
+        "address",
+        "phone",
+        "contact",
+        "card",
+    ]
+)
 # Texts of our own. They may repeat a part of what was sent, such as a field's name.
 TEXTS = frozenset({"message", "detail", "title", "hint"})
 # The name of a field, and not a value in its place: no @, and few digits.
@@ -153,6 +167,7 @@ _EMAIL = re.compile(r"[^\s@]+@[^\s@]+")
 # A phone number, or a longer run of digits.
 _DIGITS = re.compile(r"(?<![0-9A-Za-z-])\+?\(?[0-9](?:[ ().-]{0,2}[0-9]){8,}(?![0-9A-Za-z-])")
 _FEW, _LARGEST = 12, 10**12
+_LONGEST_QUERY, _MOST_PARAMETERS = 2000, 50
 
 
 def for_log(value: Any, name: str = "", depth: int = 0) -> Any:
@@ -171,7 +186,10 @@ def _tree(value: dict[str, Any] | list[Any], name: str, depth: int) -> Any:
     if isinstance(value, list):
         return [for_log(item, name, depth) for item in value]
     return {
-        key if key in KEPT or _NAME.fullmatch(key) else MASK: for_log(item, key, depth)
+        # The name of a person's object stands for every name in it.
+        key if key in KEPT or _NAME.fullmatch(key) else MASK: for_log(
+            item, name if name in PERSONS else key, depth
+        )
         for key, item in value.items()
     }
 
@@ -194,5 +212,6 @@ def _is_plain(value: str) -> bool:
 
 
 def query_for_log(query: str) -> Mapping[str, Any]:
-    """Return the parameters of a query string, masked in the same way."""
-    return dict(for_log(dict(parse_qsl(query[:2000], keep_blank_values=True, max_num_fields=50))))
+    """Return the first parameters of a query string, masked in the same way."""
+    first = "&".join(query[:_LONGEST_QUERY].split("&")[:_MOST_PARAMETERS])
+    return dict(for_log(dict(parse_qsl(first, keep_blank_values=True))))

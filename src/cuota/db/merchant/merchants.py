@@ -16,8 +16,8 @@ OWN = "m.own_minimum, m.own_maximum, m.display_name, m.support_email, m.support_
 SHOWN_NAME = "coalesce(m.display_name, m.name)"
 COLUMNS = f"""m.merchant_id, m.name, m.minimum, m.maximum, m.defer_funds_capture, m.profile, m.currency, m.origins, {OWN}"""
 _BY_CLIENT = f"""SELECT {COLUMNS}, c.revoked_at, c.scope, c.name AS credential,
-    EXISTS (SELECT FROM desk_people p WHERE p.merchant_id = m.merchant_id AND p.removed_at IS NULL) AS staffed FROM credentials c JOIN merchants m USING (merchant_id)
-    WHERE c.client_id = $1"""
+    EXISTS (SELECT FROM desk_people p WHERE p.merchant_id = m.merchant_id AND p.removed_at IS NULL) AS staffed
+    FROM credentials c JOIN merchants m USING (merchant_id) WHERE c.client_id = $1"""
 _BY_ID = f"SELECT {COLUMNS} FROM merchants m WHERE merchant_id = $1"
 _LOCK = f"{_BY_ID} FOR NO KEY UPDATE"
 _BY_NAME = f"SELECT {COLUMNS} FROM merchants m WHERE lower(name) = lower($1)"

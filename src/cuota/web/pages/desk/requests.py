@@ -35,7 +35,7 @@ _NEWEST = BEYOND
 
 @dataclass(frozen=True, slots=True)
 class RequestFilters:
-    """The filters as they were typed. `about` is an id: of an order or of a request."""
+    """The filters as they were typed. `q` is the id of an order or of a request."""
 
     q: str = ""
     status: str = ""

@@ -15,7 +15,7 @@ const ID = 36; // The characters of a UUID.
 
 /** Milliseconds in a UUID of version 7, or NaN. @param {string | undefined} id */
 function timeOf(id) {
-  return id && id[14] === "7" ? parseInt(id.slice(0, 8) + id.slice(9, 13), 16) : NaN;
+  return id && /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/.test(id) ? parseInt(id.slice(0, 8) + id.slice(9, 13), 16) : NaN;
 }
 
 /** @returns {Got} */
