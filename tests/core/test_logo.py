@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from cuota.core.dispute.file_types import type_of
 from cuota.core.logo import MOST_LOGO_BYTES, BadLogo, read_logo
 from support.core.pictures import chunk, jpeg, png, riff, segment, webp
+from support.properties.steady import STEADY
 
 SECRET = b"taken at 40.7128 N, 74.0060 W <script>alert(1)</script>"
 
@@ -58,6 +59,7 @@ def test_what_is_no_picture_is_refused_in_words(content: bytes) -> None:
     assert str(refused.value).endswith(".")
 
 
+@STEADY
 @given(st.sampled_from([png(), jpeg(), webp()]), st.data())
 def test_a_damaged_picture_never_breaks_the_reader(whole: bytes, data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(whole) - 1))

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuota.core.wire.log_mask import DEEPEST, KEPT, MASK, PERSONS, TEXTS, for_log, query_for_log
+from support.properties.steady import STEADY
 
 PERSON = {
     "givenNames": "Jordan", "surname": "Rivera", "email": "jordan@mail.example", "phoneNumber": "2125550100",
@@ -131,6 +132,7 @@ JSON = st.recursive(
 )  # fmt: skip
 
 
+@STEADY
 @given(JSON)
 def test_a_text_under_an_unknown_name_never_comes_out(value: Any) -> None:
     planted = "Zxq-Jordan-Rivera"
