@@ -128,6 +128,27 @@ async def test_what_the_policy_does_not_allow_is_refused_for_every_role(
     assert await logged(operator, UUID(order["orderId"])) == []
 
 
+async def test_hostile_input_is_refused_with_a_page_that_says_what_is_wrong(
+    operator: OperatorStaff, merchant: Merchant
+) -> None:
+    path, order = await with_plan(merchant, fee="4.00")
+    before = await days(merchant, order)
+    await operator.enter(OperatorRole.SUPPORT)
+    for query in (
+        "kind=paused&pause=%D9%A3", "kind=paused&pause=99999999999999999999", "kind=paused&pause=%00", "kind=paused",
+        "kind=dates_moved&day_2=9999-12-31", "kind=dates_moved&day_2=0001-01-01", "kind=dates_moved&day_2=%00%FF",
+        "kind=smaller_payments&payments=0&every=0&first=9999-12-31", "kind=smaller_payments&payments=6&every=31&first=9999-12-31",
+        "kind=smaller_payments&payments=6&every=9999&first=2026-12-31", "kind=fee_waived&waive=1e2", "kind=fee_waived&waive=-1",
+        "kind=fee_waived&waive=0.001", "kind=fee_waived&waive=NaN", "kind=fee_waived&waive=99999999999999999999.00",
+    ):  # fmt: skip
+        assert (await operator.open(f"{path}/hardship?{query}")).status == 400, query
+    assert (await operator.open(f"{path}/hardship?kind=%3Cscript%3E")).status == 200
+    await operator.open(f"{path}/hardship?kind=paused&pause=7")
+    page = await operator.press("hardship", reason="<script>", kind="nothing")
+    assert (page.status, "Choose what to change." in page.text) == (400, True)
+    assert await days(merchant, order) == before
+
+
 async def test_a_block_has_a_kind_and_a_reason_and_ends_again(
     operator: OperatorStaff, merchant: Merchant
 ) -> None:
