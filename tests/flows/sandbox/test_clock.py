@@ -181,7 +181,9 @@ async def test_while_all_is_copied_a_request_waits_and_at_last_is_refused(
         "UPDATE sandbox_clock SET closed = true, moving_until = clock_timestamp() + interval '1 hour'"
     )
     await until(lambda: not sandbox.standstill.requests.is_open)
-    async with httpx.AsyncClient(base_url=sandbox.service.settings.public_url, trust_env=False) as bare:
+    async with httpx.AsyncClient(
+        base_url=sandbox.service.settings.public_url, trust_env=False, timeout=60
+    ) as bare:
         answer = await bare.get("/configuration")
         assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
         assert answer.headers["Retry-After"] == "1"
