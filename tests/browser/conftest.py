@@ -52,7 +52,7 @@ async def shop(service: Running, tmp_path_factory: pytest.TempPathFactory) -> As
 
 
 async def _answering(process: asyncio.subprocess.Process, url: str) -> None:
-    async with httpx.AsyncClient(trust_env=False) as http:
+    async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
         for _ in range(2400):
             assert process.returncode is None, "the shop could not start; its reason stands above"
             try:

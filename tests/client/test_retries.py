@@ -15,6 +15,7 @@ from cuota.client.talk import retry_after
 from cuota.flows.merchant import manage_merchants
 from support.client_tools import Both, Cutter, header, reason
 from support.makers import Merchant, order_body
+from support.waiting import until
 
 MOVED = {"capture": "captured", "void": "voided", "refund": "refunded"}
 
@@ -152,10 +153,14 @@ async def test_a_lost_answer_and_then_a_revoked_secret_stay_undecided(
 ) -> None:
     await lossy("configuration")
     cutter.next_ones("capture", 1)
-    cutter.slow["/capture"] = 2.5
+    cutter.answered.clear()
+    held = [True]
+    cutter.holds = lambda head: bool(held)
     call = asyncio.ensure_future(reason(lossy("capture", order_id, "12.50", "once"), Unauthorized))
-    await asyncio.sleep(0.5)
+    await until(lambda: cutter.answered)
     await manage_merchants.revoke_merchant(merchant.service.context, str(merchant.merchant_id))
+    await asyncio.sleep(2.2)  # so long the service may still take the token
+    held.clear()
     assert (await call).undecided is True
 
 

@@ -26,7 +26,7 @@ def known(cuota: Cuota) -> Cuota:
         made = json.loads(
             cuota("merchant", "create", "--name", "Known", "--json", CUOTA_PUBLIC_URL=line["url"]).stdout
         )
-        with httpx.Client(base_url=line["listen"], trust_env=False) as http:
+        with httpx.Client(base_url=line["listen"], trust_env=False, timeout=60) as http:
             grant = {
                 "client_id": made["clientId"], "client_secret": made["clientSecret"], "audience": made["audience"],
                 "grant_type": "client_credentials",

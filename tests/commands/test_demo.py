@@ -59,7 +59,7 @@ def test_the_demo_prints_addresses_credentials_and_a_first_thing_to_try(cuota: C
         assert not any(line.startswith("{") for line in printed)
         for wanted in (shop, "client_id", "client_secret", "123456", "4242 4242 4242 4242", "curl"):
             assert wanted in text
-        assert httpx.get(shop, trust_env=False).status_code == 200
+        assert httpx.get(shop, trust_env=False, timeout=60).status_code == 200
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0
         assert gone(shop)
@@ -70,7 +70,7 @@ def test_a_demo_that_listens_everywhere_prints_addresses_that_a_browser_can_open
         text = "".join(printed)
         assert "0.0.0.0" not in text
         assert printed[0].split()[:3] == ["The", "shop", shop]
-        front = httpx.get(shop, trust_env=False)
+        front = httpx.get(shop, trust_env=False, timeout=60)
         assert front.status_code == 200
 
 
@@ -83,7 +83,7 @@ def test_a_demo_on_ipv6_prints_addresses_with_brackets_and_answers_there(cuota: 
         assert service.startswith("http://[::1]:")
         assert not re.search(r"//:|127\.0\.0\.1", text)
         for address in (shop, f"{shop}/health", f"{service}/health/ready"):
-            assert httpx.get(address, trust_env=False).status_code == 200
+            assert httpx.get(address, trust_env=False, timeout=60).status_code == 200
 
 
 def test_the_shop_ends_with_a_demo_that_is_killed(cuota: Cuota) -> None:

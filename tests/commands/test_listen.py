@@ -68,7 +68,7 @@ def listening(cuota: Cuota, *more: str) -> Iterator[Queue[str]]:
 def create(url: str, made: dict[str, Any]) -> str:
     body = {name: made[key] for name, key in (("client_id", "clientId"), ("client_secret", "clientSecret"))}
     body |= {"audience": made["audience"], "grant_type": "client_credentials"}
-    with httpx.Client(base_url=url, trust_env=False) as http:
+    with httpx.Client(base_url=url, trust_env=False, timeout=60) as http:
         token = http.post("/oauth/token", json=body).json()["access_token"]
         created = http.post("/order", json=ORDER, headers={"Authorization": f"Bearer {token}"}).json()
     return str(created["orderId"])

@@ -13,7 +13,7 @@ from support.serving import serving
 def test_metrics_have_a_port_of_their_own_and_the_public_port_has_none(cuota: Cuota) -> None:
     with (
         serving(cuota, "--workers", "2", CUOTA_METRICS_LISTEN="127.0.0.1:0") as (line, _),
-        httpx.Client(trust_env=False) as http,
+        httpx.Client(trust_env=False, timeout=60) as http,
     ):
         assert http.get(f"{line['listen']}/configuration").status_code == 401
         assert http.get(f"{line['listen']}/metrics").status_code == 404

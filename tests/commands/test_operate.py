@@ -40,7 +40,9 @@ def test_serve_prints_one_line_when_it_is_ready(cuota: Cuota) -> None:
     with serving(cuota) as (line, _):
         assert set(line) == {"ready", "url", "listen", "environment", "policy", "workers", "seconds"}
         assert (line["ready"], line["environment"], line["workers"]) == (True, "sandbox", 1)
-        assert httpx.get(f"{line['listen']}/health/ready", trust_env=False).json() == {"status": "ok"}
+        assert httpx.get(f"{line['listen']}/health/ready", trust_env=False, timeout=60).json() == {
+            "status": "ok"
+        }
 
 
 def test_two_workers_both_answer_and_count_together(cuota: Cuota) -> None:
@@ -48,8 +50,10 @@ def test_two_workers_both_answer_and_count_together(cuota: Cuota) -> None:
         assert line["workers"] == 2
         for _ in range(40):
             # Open a new connection each time, so that both workers get some requests.
-            assert httpx.get(f"{line['listen']}/configuration", trust_env=False).status_code == 401
-        text = httpx.get(f"{line['listen']}/metrics", trust_env=False).text
+            assert (
+                httpx.get(f"{line['listen']}/configuration", trust_env=False, timeout=60).status_code == 401
+            )
+        text = httpx.get(f"{line['listen']}/metrics", trust_env=False, timeout=60).text
         assert process.poll() is None
     counted = [
         row
@@ -68,14 +72,14 @@ def test_verify_names_the_altered_row_and_is_exit_1(cuota: Cuota) -> None:
             "client_secret": made["clientSecret"],
             "audience": made["audience"],
         }
-        with httpx.Client(base_url=line["url"], trust_env=False) as http:
+        with httpx.Client(base_url=line["url"], trust_env=False, timeout=60) as http:
             answer = http.post("/oauth/token", json={**body, "grant_type": "client_credentials"})
             http.headers["Authorization"] = f"Bearer {answer.json()['access_token']}"
             created = http.post("/order", json=ORDER).json()
         walked = cuota("sandbox", "complete", created["redirectUrl"], "--outcome", "approved", "--json")
         assert walked.returncode == 0
         counted = 'cuota_decisions_total{outcome="approved",reason="sandbox_approve_requested"} 1.0'
-        assert counted in httpx.get(f"{line['listen']}/metrics", trust_env=False).text
+        assert counted in httpx.get(f"{line['listen']}/metrics", trust_env=False, timeout=60).text
         assert set(json.loads(walked.stdout)) == {"outcome", "url"}
         assert json.loads(walked.stdout)["url"].startswith("http://127.0.0.1:9/yes?")
     sound = json.loads(cuota("verify", "--json").stdout)

@@ -100,7 +100,7 @@ def order(url: str, made: dict[str, str]) -> None:
     asked = {"client_id": made["clientId"], "client_secret": made["clientSecret"]}
     asked |= {"audience": made["audience"], "grant_type": "client_credentials"}
     merchant = {**ORDER["merchant"], "statusCallbackUrl": "http://127.0.0.1:9/"}
-    with httpx.Client(base_url=url, trust_env=False) as http:
+    with httpx.Client(base_url=url, trust_env=False, timeout=60) as http:
         token = http.post("/oauth/token", json=asked).json()["access_token"]
         http.headers["Authorization"] = f"Bearer {token}"
         assert http.post("/order", json={**ORDER, "merchant": merchant}).is_success

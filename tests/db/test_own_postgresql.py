@@ -164,7 +164,7 @@ def _serves(server: Server, settings: dict[str, str]) -> None:
     assert process.stdout
     try:
         ready = json.loads(process.stdout.readline())
-        assert httpx.get(f"{ready['listen']}/health/ready", trust_env=False).status_code == 200
+        assert httpx.get(f"{ready['listen']}/health/ready", trust_env=False, timeout=60).status_code == 200
     finally:
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=SECONDS)

@@ -135,7 +135,9 @@ def test_on_a_full_disk_writes_are_refused_reads_go_on_and_writes_are_back_as_so
             put_off(fronts)
             assert ready(small)
             enough = time.monotonic() + WATCHED_SECONDS
-            with httpx.Client(base_url=service.url, headers=merchant.headers, trust_env=False) as http:
+            with httpx.Client(
+                base_url=service.url, headers=merchant.headers, trust_env=False, timeout=60
+            ) as http:
                 while time.monotonic() < enough:
                     read[http.get(f"/order/{merchant.orders[0]}").status_code] += 1
         print(f"back after {done(fronts, CLIENTS):.1f} s")

@@ -34,7 +34,9 @@ def merchant(served: Service) -> dict[str, Any]:
 
 def approved(served: Service, headers: dict[str, str]) -> str:
     """An order that its consumer completed in the hosted pages."""
-    created = httpx.post(f"{served.url}/order", json=ORDER, headers=headers, trust_env=False).json()
+    created = httpx.post(
+        f"{served.url}/order", json=ORDER, headers=headers, trust_env=False, timeout=60
+    ).json()
     walked = served.run("sandbox", "complete", created["redirectUrl"], "--outcome", "approved")
     assert walked.returncode == 0, walked.stderr
     return str(created["orderId"])

@@ -102,7 +102,7 @@ async def begun(
 async def seen(served: Service) -> Seen:
     merchant = await asyncio.to_thread(served.merchant)
     headers = token(served.url, merchant)
-    async with httpx.AsyncClient(base_url=served.url, trust_env=False, headers=headers) as http:
+    async with httpx.AsyncClient(base_url=served.url, trust_env=False, timeout=60, headers=headers) as http:
         created = (await http.post("/order", json=ORDER)).json()
     walked = served.run("sandbox", "complete", created["redirectUrl"], "--outcome", "approved")
     assert walked.returncode == 0, walked.stderr
@@ -119,7 +119,7 @@ async def seen(served: Service) -> Seen:
     honest_went_on = not honest.done()
     honest.cancel()
     await asyncio.gather(honest, return_exceptions=True)
-    async with httpx.AsyncClient(base_url=served.url, trust_env=False, headers=headers) as http:
+    async with httpx.AsyncClient(base_url=served.url, trust_env=False, timeout=60, headers=headers) as http:
         record = (await http.get(f"/order/{order}")).json()
         body = {"amount": "0.01", "merchantReference": "late"}
         again = await http.post(f"/order/{order}/capture", json=body)

@@ -90,14 +90,14 @@ def test_a_second_service_on_the_same_port_says_so_and_what_to_do(served: Servic
     assert second.stderr == (
         f"cuota: Cannot listen on 127.0.0.1 port {served.port}: Address already in use. Choose another --port.\n"
     )
-    assert httpx.get(f"{served.url}/health/ready", trust_env=False).status_code == 200
+    assert httpx.get(f"{served.url}/health/ready", trust_env=False, timeout=60).status_code == 200
 
 
 def test_a_parent_killed_while_its_workers_start_leaves_none_of_them_behind(served: Service) -> None:
     for process in served.started:
         if process.poll() is None:
             process.terminate()
-        process.wait(12)
+        process.wait(60)
     parent = subprocess.Popen(
         [sys.executable, "-m", "cuota", "serve", "--port", str(served.port), "--workers", "2"],
         env=served.environment,

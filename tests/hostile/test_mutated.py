@@ -56,14 +56,14 @@ def assert_only_what_was_told(shop: Shop, before: dict[str, Any], verdict: Verdi
 
 def refused(service: Service) -> str:
     """What the service says of the requests that it turned away."""
-    text = httpx.get(f"{service.url}/metrics", trust_env=False).text
+    text = httpx.get(f"{service.url}/metrics", trust_env=False, timeout=60).text
     return "\n".join(line for line in text.splitlines() if line.startswith("cuota_refused"))
 
 
 def assert_well(service: Service, shop: Shop) -> None:
     """It still answers, never stumbled, and its books are right."""
     assert shop.order()["orderId"]
-    assert httpx.get(f"{service.url}/health/ready", trust_env=False).status_code == 200
+    assert httpx.get(f"{service.url}/health/ready", trust_env=False, timeout=60).status_code == 200
     assert "accident" not in service.errors(), f"seed {SEED}\n{service.errors()[-3000:]}"
     checked = service.run("verify")
     assert checked.returncode == 0, f"seed {SEED}\n{checked.stdout}{checked.stderr}"

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from cuota.client import AsyncClient, Client, Event, Order
 from support.makers import Merchant
+from support.waiting import until
 
 PAUSES = (0.01, 0.01)
 
@@ -81,15 +82,18 @@ class Both:
 class Cutter:
     """A TCP proxy. It calls `lose` with each request's head. If that returns True, the request arrives, but its answer is lost.
 
-    `slow`: seconds by which the answers to a path are delayed.
+    `slow`: seconds by which the answers to a path are delayed. An answer is also kept back while `holds` returns True.
     """
 
     host: str
     port: int
     url: str = ""
     lose: Callable[[str], bool] = lambda _: False
+    holds: Callable[[str], bool] = lambda _: False
     slow: dict[str, float] = field(default_factory=dict)
+    # The heads of the requests that came, and of those that the service has answered.
     seen: list[str] = field(default_factory=list)
+    answered: list[str] = field(default_factory=list)
 
     @classmethod
     @asynccontextmanager
@@ -127,12 +131,17 @@ class Cutter:
                 self.seen.append(head)
                 body = await reader.readexactly(_length(head))
                 answer = await self._ask(head, body)
+                self.answered.append(head)
+                await self._let_go(head)
                 await asyncio.sleep(sum(more for path, more in self.slow.items() if path in head))
                 if self.lose(head):
                     break
                 writer.write(answer)
                 await writer.drain()
         writer.close()
+
+    async def _let_go(self, head: str) -> None:
+        await until(lambda: not self.holds(head))
 
     async def _ask(self, head: str, body: bytes) -> bytes:
         reader, writer = await asyncio.open_connection(self.host, self.port)

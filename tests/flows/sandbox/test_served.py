@@ -22,7 +22,7 @@ HOUR = timedelta(hours=1)
 
 
 async def feed(served: Service, headers: dict[str, str]) -> list[tuple[str, str]]:
-    async with httpx.AsyncClient(base_url=served.url, trust_env=False, headers=headers) as http:
+    async with httpx.AsyncClient(base_url=served.url, trust_env=False, timeout=60, headers=headers) as http:
         answer = (await http.get("/events?limit=100")).json()
     events = answer.get("data") or answer.get("events")
     return [(event["type"], event["timestamp"]) for event in events]
@@ -106,7 +106,7 @@ async def test_a_rewind_under_load_leaves_books_that_agree(served: Service) -> N
     assert [text for client in clients for text in client.strange] == []
     await run(served, "verify")
     await run(served, "time", "rewind", "quiet")
-    async with httpx.AsyncClient(base_url=served.url, trust_env=False, headers=headers) as http:
+    async with httpx.AsyncClient(base_url=served.url, trust_env=False, timeout=60, headers=headers) as http:
         for order in orders:
             assert (await http.get(f"/order/{order}")).json()["capturedAmount"] == 0
     assert (await run(served, "verify"))["orders"] == 2

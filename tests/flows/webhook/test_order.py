@@ -59,10 +59,11 @@ async def test_four_workers_at_once_deliver_every_event_exactly_once_and_never_o
         workers = [asyncio.create_task(run(post, courier, done)) for courier in couriers]
         # The events come while the workers are at it, as they do.
         await captured(post, 20)
-        await until(lambda: all(len(hook.got) >= 20 * STEPS for hook in hooks), 60)
-        await asyncio.sleep(0.5)
+        await until(lambda: all(len(hook.got) >= 20 * STEPS for hook in hooks))
+        await asyncio.sleep(0.5)  # time in which something could come twice
         done.set()
         await asyncio.gather(*workers)
+        await asyncio.gather(*(courier.finish(60) for courier in couriers))
         for hook in hooks:
             came = Counter((each.event["orderId"], each.event["sequence"]) for each in hook.got)
             assert len(came) == 20 * STEPS
@@ -118,9 +119,8 @@ async def test_the_next_waits_for_three_failures_and_no_longer(post: Post) -> No
 
 
 async def test_a_third_try_that_is_under_way_still_holds_the_next_back(post: Post) -> None:
-    waits = [0.0]
     async with (
-        hooked(answers=[500, 500, 200], pause=lambda: waits[0]) as (hook, listener),
+        hooked(answers=[500, 500, 200]) as (hook, listener),
         post.courier() as other,
     ):
         await post.register(listener.url)
@@ -130,14 +130,15 @@ async def test_a_third_try_that_is_under_way_still_holds_the_next_back(post: Pos
             async with clock.moved(seconds=seconds):
                 await post.deliver()
         async with clock.moved(seconds=90), post.courier() as courier:
-            waits[0] = 1.0
+            held = [True]
+            hook.holds = lambda number: bool(held)
             await courier.send_due()
             await until(lambda: len(hook.got) == 3)
             for _ in range(5):
                 await other.send_due()
                 await asyncio.sleep(0.05)
             assert hook.sequences == [1, 1, 1]
-            waits[0] = 0.0
+            held.clear()
             await courier.finish(20)
             await post.deliver()
         assert hook.gave == [(hook.gave[0][0], *each) for each in ((1, 500), (1, 500), (1, 200), (2, 200))]

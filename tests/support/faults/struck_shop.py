@@ -143,7 +143,9 @@ def struck_shop(
             headers = token(served.url, served.merchant())
             with (
                 books(served.data) as opened,
-                httpx.Client(base_url=served.url, headers=headers, trust_env=False, verify=False) as http,
+                httpx.Client(
+                    base_url=served.url, headers=headers, trust_env=False, timeout=60, verify=False
+                ) as http,
             ):
                 yield Shop(served, hooks, opened, http)
         finally:

@@ -58,7 +58,7 @@ async def _bought(camera: Camera, running: Sandbox, phone: str, amount: str) -> 
 
 async def _void(running: Sandbox, order_id: str, amount: str) -> None:
     headers = {"Authorization": f"Bearer {running.token}"}
-    async with httpx.AsyncClient(base_url=running.url, trust_env=False, headers=headers) as http:
+    async with httpx.AsyncClient(base_url=running.url, trust_env=False, timeout=60, headers=headers) as http:
         body = {"amount": amount, "merchantReference": "V-1"}
         (await http.post(f"/order/{order_id}/void", json=body)).raise_for_status()
 

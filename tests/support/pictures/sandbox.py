@@ -40,7 +40,7 @@ class Sandbox:
             "amount": amount, "merchantReference": "A-1042", "items": ITEMS, "shippingAmount": "4.95",
             "merchant": {"redirectConfirmUrl": f"{self.shop}/", "redirectCancelUrl": f"{self.shop}/"}, **more,
         }  # fmt: skip
-        async with httpx.AsyncClient(base_url=self.url, trust_env=False) as http:
+        async with httpx.AsyncClient(base_url=self.url, trust_env=False, timeout=60) as http:
             answer = await http.post("/order", json=body, headers={"Authorization": f"Bearer {self.token}"})
             return dict(answer.raise_for_status().json())
 
@@ -73,7 +73,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 def _token(url: str, shop: str, data: Path) -> str:
     """Return the demo merchant's credentials, once the shop answers."""
-    with httpx.Client(trust_env=False) as http:
+    with httpx.Client(trust_env=False, timeout=60) as http:
         for _ in range(600):
             with contextlib.suppress(httpx.HTTPError):
                 if http.get(f"{shop}/health").is_success:

@@ -40,7 +40,7 @@ class StripeProcessor:
         return await self.rail.keep(await self.browser_token(kind), holder)
 
     async def confirm(self, action_url: str, *, passed: bool) -> bool:
-        async with httpx.AsyncClient(trust_env=False) as http:
+        async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
             answer = await http.post(action_url, content=f"passed={'yes' if passed else 'no'}")
         return answer.status_code == 303
 

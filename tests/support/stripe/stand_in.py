@@ -203,7 +203,7 @@ class StandIn:
     async def deliver(self, url: str) -> list[int]:
         """Send every event that was not sent yet to a webhook, signed by Stripe's library. Return the statuses."""
         untold, self.ledger.untold = self.ledger.untold, []
-        async with httpx.AsyncClient(trust_env=False) as http:
+        async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
             return [
                 (await http.post(url, content=body, headers=headers)).status_code
                 for headers, body in map(signed, untold)

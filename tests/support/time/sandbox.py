@@ -32,11 +32,12 @@ from support.ports import free_port
 
 @dataclass
 class Sandbox:
-    """A running service with one merchant, and its database's address for the owner."""
+    """A running service with one merchant, its database's address for the owner, and what pauses its requests and jobs."""
 
     service: Running
     merchant: Merchant
     where: dict[str, Any]
+    standstill: Standstill
     told: list[tuple[datetime, WorkDone]] = field(default_factory=list)
 
     @property
@@ -109,7 +110,7 @@ async def opened_sandbox(settings: config.Settings, where: dict[str, Any]) -> As
             try:
                 running = Running(own, context, clock, edge)  # type: ignore[arg-type]
                 async with make_merchant(running, defer_funds_capture=True) as merchant:
-                    yield Sandbox(running, merchant, where)
+                    yield Sandbox(running, merchant, where, standstill)
             finally:
                 await mover.close()
                 signals.stop.set()

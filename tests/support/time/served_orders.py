@@ -21,7 +21,7 @@ async def run(served: Service, *arguments: str) -> Any:
 
 async def create(served: Service, headers: dict[str, str], url: str, *, approve: bool) -> dict[str, Any]:
     """Create an order whose events go to this address, and return its record."""
-    async with httpx.AsyncClient(base_url=served.url, trust_env=False, headers=headers) as http:
+    async with httpx.AsyncClient(base_url=served.url, trust_env=False, timeout=60, headers=headers) as http:
         body = {"amount": "100.00", "merchantReference": "A-1", **callback(url)}
         made = (await http.post("/order", json=body)).json()
         if approve:

@@ -11,6 +11,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from support.waiting import until
+
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
@@ -83,13 +85,17 @@ class Came:
 
 @dataclass
 class Hook:
-    """Stores what arrives. Answers with the statuses of `answers` in turn, then with `status`, after a pause."""
+    """Stores what arrives. Answers with the statuses of `answers` in turn, then with `status`, after a pause.
+
+    The answer to the n-th one is not given while `holds(n)` is true. A try that waits 10 seconds for its answer has failed.
+    """
 
     status: int = 200
     answers: list[int] = field(default_factory=list)
     headers: str = ""
     body: bytes = b"seen"
     pause: Callable[[], float] = lambda: 0.0
+    holds: Callable[[int], bool] = lambda number: False
     got: list[Came] = field(default_factory=list)
     # Order, sequence and status of each answer that was sent.
     gave: list[tuple[str, int, int]] = field(default_factory=list)
@@ -99,12 +105,15 @@ class Hook:
             headers, body = await read_request(reader)
             came = Came(headers, body, asyncio.get_running_loop().time())
             self.got.append(came)
-            await asyncio.sleep(self.pause())
+            await asyncio.gather(asyncio.sleep(self.pause()), self._let_go(len(self.got)))
             status = self.answers.pop(0) if self.answers else self.status
             self.gave.append((came.event["orderId"], came.event["sequence"], status))
             length = f"Content-Length: {len(self.body)}\r\n"
             writer.write(f"HTTP/1.1 {status} So\r\n{length}{self.headers}\r\n".encode() + self.body)
             await writer.drain()
+
+    async def _let_go(self, number: int) -> None:
+        await until(lambda: not self.holds(number))
 
     @property
     def sequences(self) -> list[int]:

@@ -25,7 +25,7 @@ async def raw(http: httpx.AsyncClient, path: str, **headers: str) -> tuple[httpx
 
 @pytest.fixture
 async def http(service: Running) -> httpx.AsyncClient:
-    async with httpx.AsyncClient(base_url=service.settings.public_url, trust_env=False) as client:
+    async with httpx.AsyncClient(base_url=service.settings.public_url, trust_env=False, timeout=60) as client:
         yield client
 
 
