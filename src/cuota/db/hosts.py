@@ -33,7 +33,7 @@ class NodeLost(ConnectionError):
 # the driver would ask the catalog in every session, and on a Citus cluster that question alone takes seconds.
 _ARRAYS = (
     ("bool", 1000, 16), ("bytea", 1001, 17), ("int2", 1005, 21), ("int4", 1007, 23), ("int8", 1016, 20),
-    ("bpchar", 1014, 1042), ("json", 199, 114), ("uuid", 2951, 2950), ("date", 1182, 1082), ("timestamptz", 1185, 1184),
+    ("float4", 1021, 700), ("bpchar", 1014, 1042), ("json", 199, 114), ("uuid", 2951, 2950), ("date", 1182, 1082), ("timestamptz", 1185, 1184),
 )  # fmt: skip
 
 

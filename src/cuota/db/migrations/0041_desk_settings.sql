@@ -8,7 +8,8 @@ ALTER TABLE merchants
     ADD COLUMN support_email text CONSTRAINT merchants_support_email CHECK (length(support_email) BETWEEN 3 AND 254),
     ADD COLUMN support_url   text CONSTRAINT merchants_support_url CHECK (length(support_url) BETWEEN 8 AND 2048),
     ADD COLUMN notify_email  text CONSTRAINT merchants_notify_email CHECK (length(notify_email) BETWEEN 3 AND 254),
-    ADD COLUMN logo          text CONSTRAINT merchants_logo CHECK (logo ~ '^[0-9a-f]{64}$'),
+    ADD COLUMN logo          text CONSTRAINT merchants_logo CHECK (logo ~ '^[0-9a-f]{64}$');
+ALTER TABLE merchants
     ADD CONSTRAINT merchants_own_range CHECK (own_minimum <= own_maximum);
 -- Consumers must not take one merchant for another.
 CREATE UNIQUE INDEX merchants_display_name_key ON merchants (lower(display_name));
