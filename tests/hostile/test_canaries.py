@@ -115,6 +115,8 @@ async def test_no_webhook_holds_a_secret_and_only_the_authorization_says_who_pai
 async def test_no_byte_of_the_database_holds_a_card_or_a_secret(life: Life) -> None:
     left, kept = life
     assert kept["public.orders.order_id"].count("\n") >= 2
+    # The request log is a part of what is searched.
+    assert kept["public.api_requests.request"].count('"amount"') > 10
     found = {
         (name, column)
         for name, column in seen(secret(left), kept)

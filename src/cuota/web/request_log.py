@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -22,7 +23,7 @@ import msgspec
 from starlette.types import Scope
 
 from cuota.core.refusal import Refused
-from cuota.core.wire.log_mask import for_log, query_for_log
+from cuota.core.wire.log_mask import answer_for_log, for_log, query_for_log
 from cuota.db.desk import api_requests
 from cuota.db.desk.api_requests import NewApiRequest
 from cuota.db.order.documents import encode
@@ -191,9 +192,11 @@ class RequestLog:
 
     def _entry(self, ended: _Ended) -> NewApiRequest:
         record = ended.record
-        asked, _ = _masked(record.body, record.body_size)
-        answer, told = _masked(b"".join(record.answer), record.answer_size)
         refused = ended.status >= 400
+        asked, _ = _masked(record.body, record.body_size, for_log)
+        answer, told = _masked(
+            b"".join(record.answer), record.answer_size, partial(answer_for_log, refused=refused)
+        )
         code = told.get("code") if refused else None
         query = query_for_log(ended.query.decode("latin-1")) if ended.query else None
         return NewApiRequest(
@@ -204,14 +207,14 @@ class RequestLog:
         )  # fmt: skip
 
 
-def _masked(body: bytes, size: int) -> tuple[str | None, dict[str, Any]]:
+def _masked(body: bytes, size: int, mask: Callable[[Any], Any]) -> tuple[str | None, dict[str, Any]]:
     """Return the masked text of a body, or a note in brackets; and the masked object, empty if it is none."""
     if not size:
         return None, {}
     if size > LONGEST_BODY:
         return f"({size:,} bytes: too long to show)", {}
     try:
-        value = for_log(_decoder.decode(body))
+        value = mask(_decoder.decode(body))
         return encode(value).decode(), value if isinstance(value, dict) else {}
     except (ValueError, ArithmeticError, RecursionError, TypeError):
         return f"({size:,} bytes that are no JSON)", {}

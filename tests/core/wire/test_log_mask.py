@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuota.core.wire.log_mask import DEEPEST, KEPT, MASK, PERSONS, TEXTS, for_log, query_for_log
+from cuota.core.wire.log_mask import (
+    CLOSED,
+    DEEPEST,
+    KEPT,
+    MASK,
+    TEXTS,
+    answer_for_log,
+    for_log,
+    query_for_log,
+)
 from support.properties.steady import STEADY
 
 PERSON = {
@@ -28,7 +37,7 @@ def test_what_names_a_person_or_opens_something_is_masked(name: str) -> None:
     assert for_log({"order": {"consumer": [{name: PERSON[name]}]}}) == {"order": {"consumer": [{name: MASK}]}}
 
 
-@pytest.mark.parametrize("name", sorted(PERSONS))
+@pytest.mark.parametrize("name", sorted(CLOSED))
 def test_nothing_of_a_person_or_a_card_is_kept_under_any_name(name: str) -> None:
     inner = {
         "id": "Jordan",
@@ -45,6 +54,12 @@ def test_nothing_of_a_person_or_a_card_is_kept_under_any_name(name: str) -> None
 
 def test_the_number_of_a_card_is_masked_however_short() -> None:
     assert for_log({"number": "501800000009", "cvc": "123"}) == {"number": MASK, "cvc": MASK}
+
+
+@pytest.mark.parametrize("value", ["739146", 739146, "K3X-9Q", "NY 10001"])
+def test_only_a_code_of_ours_is_kept_and_no_code_of_a_card_or_a_message(value: object) -> None:
+    assert for_log({"code": value}) == {"code": MASK}
+    assert for_log({"code": "amount_out_of_range"}) == {"code": "amount_out_of_range"}
 
 
 def test_amounts_references_and_codes_stay_exactly() -> None:
@@ -85,11 +100,24 @@ def test_a_mail_address_or_a_card_number_in_a_reference_is_masked(value: object)
 
 def test_our_own_texts_stay_readable_without_what_they_repeat() -> None:
     text = "merchantReference jordan@mail.example or 212-555-0100 or 4242 4242 4242 4242 is wrong: at most 1234.00."
-    shown = for_log({"message": text})["message"]
+    shown = answer_for_log({"message": text}, refused=True)["message"]
     assert shown.startswith("merchantReference ***")
     assert shown.endswith("is wrong: at most 1234.00.")
     for part in ("jordan", "555", "4242 4242 4242"):
         assert part not in shown
+
+
+def test_a_text_of_somebody_else_under_the_name_of_ours_is_masked() -> None:
+    inner = {"message": "I am Jordan", "detail": "Jordan", "hint": "Jordan"}
+    assert "Jordan" not in json.dumps(for_log({**inner, "warnings": [inner]}))
+    assert "Jordan" not in json.dumps(answer_for_log({**inner, "x": inner, "metadata": inner}, refused=False))
+    assert "Jordan" not in json.dumps(answer_for_log({"metadata": [inner], "consumer": inner}, refused=True))
+
+
+def test_the_warnings_of_an_answer_stay_readable() -> None:
+    warning = {"field": "consumer.nickname", "code": "unknown_field", "message": "was ignored"}
+    shown = answer_for_log({"orderId": "x", "warnings": [warning]}, refused=False)
+    assert shown == {"orderId": "x", "warnings": [warning]}
 
 
 def test_a_query_is_masked_like_a_body() -> None:

@@ -144,23 +144,16 @@ KEPT = frozenset(
         "cursor",
     ]
 )
-# Objects about a person or a card. Nothing in them is kept, under whatever name.
-PERSONS = frozenset(
-    [
-        "consumer",
-        "customer",
-        "buyer",
-        "recipient",
-        "billing",
-        "shipping",
-        "address",
-        "phone",
-        "contact",
-        "card",
-    ]
-)
-# Texts of our own. They may repeat a part of what was sent, such as a field's name.
+# Objects about a person or a card, or with whatever the merchant likes. Nothing in them is kept, under whatever name.
+CLOSED = frozenset(
+    ["consumer", "customer", "buyer", "recipient", "billing", "shipping", "address", "phone", "contact", "card",
+     "metadata", "additionalData"]
+)  # fmt: skip
+# A code of ours is a word. Others call something else a code: of a card, of a message, of a region.
+_CODE = re.compile(r"[a-z][a-z_.]{1,59}", re.ASCII)
+# Texts of our own in a refusal or a warning. They may repeat a part of what was sent, such as a field's name.
 TEXTS = frozenset({"message", "detail", "title", "hint"})
+_NO_TEXTS: frozenset[str] = frozenset()
 # The name of a field, and not a value in its place: no @, and few digits.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z_.\-\[\]]{0,60}[0-9]{0,4}", re.ASCII)
 _EMAIL = re.compile(r"[^\s@]+@[^\s@]+")
@@ -170,36 +163,50 @@ _FEW, _LARGEST = 12, 10**12
 _LONGEST_QUERY, _MOST_PARAMETERS = 2000, 50
 
 
-def for_log(value: Any, name: str = "", depth: int = 0) -> Any:
-    """Return a JSON value with everything masked that is not known to be harmless. `name` is the field that holds it."""
+def for_log(value: Any, name: str = "", depth: int = 0, texts: frozenset[str] = _NO_TEXTS) -> Any:
+    """Return a JSON value with everything masked that is not known to be harmless.
+
+    `name` is the field that holds it. `texts` are the fields with texts of our own.
+    """
     if isinstance(value, dict | list):
-        return MASK if depth >= DEEPEST else _tree(value, name, depth + 1)
+        return MASK if depth >= DEEPEST else _tree(value, name, depth + 1, texts)
     if value is None or value is True or value is False or value == "":
         return value
     if isinstance(value, str):
-        return _text(value, name)
+        return _text(value, name, texts)
     # No amount is as large as a card number.
-    return value if name in KEPT and -_LARGEST < value < _LARGEST else MASK
+    return value if name in KEPT and name != "code" and -_LARGEST < value < _LARGEST else MASK
 
 
-def _tree(value: dict[str, Any] | list[Any], name: str, depth: int) -> Any:
+def answer_for_log(value: Any, *, refused: bool) -> Any:
+    """Return an answer of ours, masked in the same way. The texts of a refusal and of warnings stay readable."""
+    if refused:
+        return for_log(value, texts=TEXTS)
+    shown = for_log(value)
+    if isinstance(value, dict) and value.get("warnings"):
+        shown["warnings"] = for_log(value["warnings"], "warnings", 1, TEXTS)
+    return shown
+
+
+def _tree(value: dict[str, Any] | list[Any], name: str, depth: int, texts: frozenset[str]) -> Any:
     if isinstance(value, list):
-        return [for_log(item, name, depth) for item in value]
-    return {
-        # The name of a person's object stands for every name in it.
-        key if key in KEPT or _NAME.fullmatch(key) else MASK: for_log(
-            item, name if name in PERSONS else key, depth
-        )
-        for key, item in value.items()
-    }
+        return [for_log(item, name, depth, texts) for item in value]
+    if name in CLOSED:
+        # The name of a closed object stands for every name in it.
+        return {_shown(key): for_log(item, name, depth) for key, item in value.items()}
+    return {_shown(key): for_log(item, key, depth, texts) for key, item in value.items()}
 
 
-def _text(value: str, name: str) -> str:
+def _shown(key: str) -> str:
+    return key if key in KEPT or _NAME.fullmatch(key) else MASK
+
+
+def _text(value: str, name: str, texts: frozenset[str]) -> str:
     if name in KEPT:
-        if "@" in value:
+        if "@" in value or (name == "code" and not _CODE.fullmatch(value)):
             return MASK
         return value if len(value) <= _FEW or _is_plain(value) else masked(value[:LONGEST_TEXT])
-    if name in TEXTS:
+    if name in texts:
         return _DIGITS.sub(MASK, _EMAIL.sub(MASK, masked(value)))[: 2 * LONGEST_TEXT]
     return MASK
 
