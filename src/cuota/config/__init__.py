@@ -9,18 +9,21 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from cuota.config import derived
+from cuota.config.plain import plain
 from cuota.config.reading import SECRET_BYTES, Network, secret
 from cuota.config.table import SETTINGS
 from cuota.core.checkout.texting import TextLimits
-from cuota.core.risk.adverse import AGENCY
 from cuota.rails.senders import Senders
 from cuota.rails.settings import BankFileSettings, RailSettings, StripeKeys
 
 # Settings of rails that operators wrote begin with this prefix. Cuota passes them on and does not read them.
 OWN_RAIL = "CUOTA_RAIL_"
+
+
+# The value of CUOTA_ONBOARDING with which a new merchant must be approved.
+REQUIRED = "required"
 
 
 class BadSettings(Exception):
@@ -47,6 +50,9 @@ class Settings:
     message_rail: str
     issuing_rail: str
     bank_rail: str
+    screening_rail: str
+    onboarding: str
+    screening_days: int
     senders: Senders | None
     # The next two apply only to the sandbox.
     loopback_webhooks: bool
@@ -86,6 +92,8 @@ class Settings:
             message=self.message_rail,
             issuing=self.issuing_rail,
             bank=self.bank_rail,
+            screening=self.screening_rail,
+            onboarding_required=self.onboarding_required,
             cards_kept=self.cards_kept,
             sandbox=self.sandbox,
             public_url=self.public_url,
@@ -104,6 +112,11 @@ class Settings:
     def sandbox(self) -> bool:
         """True in the sandbox environment."""
         return self.environment == "sandbox"
+
+    @property
+    def onboarding_required(self) -> bool:
+        """True if new merchants must be approved."""
+        return self.onboarding == REQUIRED
 
     @property
     def secure(self) -> bool:
@@ -137,6 +150,7 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
     data_dir = Path(str(given.get("CUOTA_DATA_DIR", default_data_dir(environment))))
     if environment == "production":
         problems += derived.production_problems(given, public_url)
+    problems += derived.screening_problems(given, environment)
     if "CUOTA_DATABASE_OWNER_URL" in given and "CUOTA_DATABASE_URL" not in given:
         problems.append(
             "CUOTA_DATABASE_OWNER_URL: also set CUOTA_DATABASE_URL, to the address of the same database for the service's role."
@@ -160,6 +174,7 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
         secret_key=key,
         issuing_rail=str(given.get("CUOTA_ISSUING_RAIL", _SANDBOX_ONLY[environment])),
         bank_rail=str(given.get("CUOTA_BANK_RAIL", _SANDBOX_ONLY[environment])),
+        screening_rail=str(given.get("CUOTA_SCREENING_RAIL", _SANDBOX_ONLY[environment])),
         senders=senders,
         stripe=stripe,
         bank_files=bank_files,
@@ -169,43 +184,8 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
         creditor=str(given.get("CUOTA_CREDITOR", f"{brand_name}, {public_url}")),
         text_limits=derived.text_limits(given, environment),
         own_rails={name: text for name, text in environ.items() if name.startswith(OWN_RAIL)},
-        **_plain(given),
+        **plain(given),
     )
-
-
-# The settings whose value is used as it was read, each with its default.
-_PLAIN: dict[str, tuple[str, object]] = {
-    "database_url": ("CUOTA_DATABASE_URL", None),
-    "database_owner_url": ("CUOTA_DATABASE_OWNER_URL", None),
-    "old_secret_keys": ("CUOTA_SECRET_KEY_OLD", ()),
-    "order_minutes": ("CUOTA_ORDER_MINUTES", 60),
-    "authorization_days": ("CUOTA_AUTHORIZATION_DAYS", 13),
-    "write_off_days": ("CUOTA_WRITE_OFF_DAYS", 120),
-    "card_rail": ("CUOTA_CARD_RAIL", "sandbox"),
-    "cards_kept": ("CUOTA_CARD_RAILS_KEPT", ()),
-    "message_rail": ("CUOTA_MESSAGE_RAIL", "sandbox"),
-    "pool_size": ("CUOTA_POOL_SIZE", 16),
-    "brand_accent": ("CUOTA_BRAND_ACCENT", "#0B6E63"),
-    "brand_logo": ("CUOTA_BRAND_LOGO", None),
-    "help_url": ("CUOTA_HELP_URL", None),
-    "privacy_url": ("CUOTA_PRIVACY_URL", None),
-    "terms_url": ("CUOTA_TERMS_URL", None),
-    "creditor_agency": ("CUOTA_CREDITOR_AGENCY", AGENCY),
-    "policy": ("CUOTA_POLICY", None),
-    "keep_abandoned_days": ("CUOTA_KEEP_ABANDONED_DAYS", 90),
-    "keep_declined_days": ("CUOTA_KEEP_DECLINED_DAYS", 760),
-    "keep_messages_days": ("CUOTA_KEEP_MESSAGES_DAYS", 760),
-    "keep_attempts_days": ("CUOTA_KEEP_ATTEMPTS_DAYS", 90),
-    "desk_fresh_above": ("CUOTA_DESK_CODE_ABOVE", 50_000),
-    "desk_second_above": ("CUOTA_DESK_SECOND_PERSON_ABOVE", None),
-    "metrics_listen": ("CUOTA_METRICS_LISTEN", None),
-    "log_level": ("CUOTA_LOG_LEVEL", "info"),
-    "trusted_proxies": ("CUOTA_TRUSTED_PROXIES", ()),
-}
-
-
-def _plain(given: Mapping[str, object]) -> dict[str, Any]:
-    return {field: given.get(name, default) for field, (name, default) in _PLAIN.items()}
 
 
 def environment(environ: Mapping[str, str] | None = None) -> str:

@@ -94,6 +94,22 @@ def production_problems(given: Given, public_url: str) -> list[str]:
     return problems
 
 
+def screening_problems(given: Given, environment: str) -> list[str]:
+    """Return one sentence for a screening rail with which no merchant could be approved, or with which anybody could be."""
+    if given.get("CUOTA_ONBOARDING") != "required":
+        return []
+    production = environment == "production"
+    chosen = given.get("CUOTA_SCREENING_RAIL", "none" if production else "sandbox")
+    if chosen != "none" and not (production and chosen == "sandbox"):
+        return []
+    choices = "the dotted path of a class" if production else "sandbox, or the dotted path of a class"
+    problem = (
+        f"CUOTA_SCREENING_RAIL: must be {choices} if CUOTA_ONBOARDING is required, because no merchant is approved before its names"
+        " are screened."
+    )
+    return [problem]
+
+
 def senders(environ: Mapping[str, str], given: Given, problems: list[str]) -> Senders | None:
     """Return how the message rail `live` sends messages, or None for another rail. Adds missing settings to `problems`."""
     if given.get("CUOTA_MESSAGE_RAIL") != "live":

@@ -59,6 +59,11 @@ _BY_MERCHANT = (
     "audit_log",
     "desk_approvals",
     "desk_passkeys",
+    "merchant_onboarding",
+    "merchant_owners",
+    "merchant_documents",
+    "onboarding_decisions",
+    "screening_findings",
     "order_terms",
     "order_terms_read",
 )
@@ -127,6 +132,8 @@ _FUNCTIONS = {
     "add_bank_account": _BY_MERCHANT[0],
     "cancel_bank_change": _BY_MERCHANT[0],
     "resume_payouts": _BY_MERCHANT[0],
+    "hold_payouts": _BY_MERCHANT[0],
+    "release_payout": _BY_MERCHANT[0],
     "reserve_exposure": _BY_CONSUMER[0],
     "finish_reservation": _BY_CONSUMER[0],
 }

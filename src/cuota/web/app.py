@@ -32,6 +32,7 @@ from cuota.web.api.refund import refund
 from cuota.web.api.void import void
 from cuota.web.docs import pages as docs
 from cuota.web.docs.contract import openapi_json
+from cuota.web.onboarding_routes import onboarding_routes
 from cuota.web.operator_routes import OPERATOR_ROUTES
 from cuota.web.pages import account, assets, desk, inbox, sdk_script
 from cuota.web.pages.checkout import entry, steps, window
@@ -206,6 +207,7 @@ ROUTES = (
     Route("POST", "/desk/approvals/{approval_id}", desk.approvals.decide, DESK),
     Route("GET", "/desk/developers", desk.developers.developers, DESK),
     Route("POST", "/desk/developers", desk.developers.change, DESK),
+    *onboarding_routes("/desk/onboarding", desk.own_onboarding, DESK),
     Route("GET", "/desk/me", desk.team.me, DESK),
     Route("GET", "/desk/team", desk.team.team, DESK),
     Route("POST", "/desk/team", desk.team.invite, DESK),

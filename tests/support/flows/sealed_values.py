@@ -27,6 +27,7 @@ from cuota.flows.operator.log_action import COMMAND_LINE
 from cuota.flows.operator.operator_factor import new_operator_factor
 from cuota.flows.webhook.manage_endpoints import OLD_SECRET_LIVES, register
 from cuota.rails.bank.file_books import FileBooks
+from support.onboarding import fill
 
 BROWSER = Place("browser", "127.0.0.1")
 
@@ -64,6 +65,7 @@ async def filled(context: Context) -> NewCredentials:
         said.evidence_id,
         said.text,
     )
+    await fill(context, merchant_id)
     await set_up_apps(context, merchant_id)
     await set_up_operators_apps(context)
     return made

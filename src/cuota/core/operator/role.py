@@ -25,11 +25,15 @@ class OperatorAction(StrEnum):
     ERASE_CONSUMERS = "consumers.erase"
     READ_MERCHANTS = "merchants.read"
     CHANGE_MERCHANTS = "merchants.change"
+    SUSPEND_MERCHANTS = "merchants.suspend"
+    # Fill in the onboarding for a merchant, see owners' names and documents, accept and reject.
+    DECIDE_ONBOARDING = "onboarding.decide"
     READ_DISPUTES = "disputes.read"
     DECIDE_DISPUTES = "disputes.decide"
     READ_RISK = "risk.read"
     READ_MONEY = "money.read"
     ADJUST_MONEY = "money.adjust"
+    RELEASE_PAYOUTS = "payouts.release"
     READ_SYSTEM = "system.read"
     READ_TEAM = "team.read"
     CHANGE_TEAM = "team.change"
@@ -43,15 +47,22 @@ _EVERYBODY = frozenset(
 OPERATOR_MAY: dict[OperatorRole, frozenset[OperatorAction]] = {
     OperatorRole.OWNER: frozenset(OperatorAction),
     OperatorRole.SUPPORT: _EVERYBODY | {_A.REVEAL_CONSUMERS, _A.DECIDE_DISPUTES},
-    OperatorRole.RISK: _EVERYBODY | {_A.REVEAL_CONSUMERS, _A.READ_RISK, _A.DECIDE_DISPUTES},
-    OperatorRole.FINANCE: _EVERYBODY | {_A.READ_MONEY, _A.ADJUST_MONEY, _A.READ_AUDIT},
+    OperatorRole.RISK: _EVERYBODY
+    | {_A.REVEAL_CONSUMERS, _A.READ_RISK, _A.DECIDE_DISPUTES, _A.SUSPEND_MERCHANTS, _A.DECIDE_ONBOARDING},
+    OperatorRole.FINANCE: _EVERYBODY | {_A.READ_MONEY, _A.ADJUST_MONEY, _A.RELEASE_PAYOUTS, _A.READ_AUDIT},
     OperatorRole.READ_ONLY: _EVERYBODY | {_A.READ_RISK, _A.READ_MONEY},
 }
 OPERATOR_WORDS = {
     OperatorRole.OWNER: ("Owner", "everything"),
     OperatorRole.SUPPORT: ("Support", "orders, consumers with their names, and disputes with their decision"),
-    OperatorRole.RISK: ("Risk", "what support may, and the decisions and the policy"),
-    OperatorRole.FINANCE: ("Finance", "money, corrections of a merchant's balance, and the audit log"),
+    OperatorRole.RISK: (
+        "Risk",
+        "what support may, the decisions and the policy, and who is approved or suspended",
+    ),
+    OperatorRole.FINANCE: (
+        "Finance",
+        "money, corrections of a merchant's balance, held payouts, and the audit log",
+    ),
     OperatorRole.READ_ONLY: ("Read-only", "looks at everything except names, the team and the audit log"),
 }
 

@@ -6,13 +6,12 @@ from datetime import datetime
 from uuid import UUID
 
 from cuota.core.credential import Scope
-from cuota.core.merchant import BodyProfile, Merchant
+from cuota.core.merchant import BodyProfile, Merchant, Onboarding
 from cuota.db.pool import Row
 from cuota.db.session import Session
 
-COLUMNS = (
-    """m.merchant_id, m.name, m.minimum, m.maximum, m.defer_funds_capture, m.profile, m.currency, m.origins"""
-)
+COLUMNS = """m.merchant_id, m.name, m.minimum, m.maximum, m.defer_funds_capture, m.profile, m.currency, m.origins, m.onboarding,
+    m.suspended_at IS NOT NULL AS suspended"""
 _BY_CLIENT = f"""SELECT {COLUMNS}, c.revoked_at, c.scope FROM credentials c JOIN merchants m USING (merchant_id)
     WHERE c.client_id = $1"""
 _BY_ID = f"SELECT {COLUMNS} FROM merchants m WHERE merchant_id = $1"
@@ -21,8 +20,8 @@ _ALL = f"SELECT {COLUMNS} FROM merchants m ORDER BY m.created_at, m.merchant_id"
 _INSERT = """
 WITH added AS (
     INSERT INTO merchants (merchant_id, name, minimum, maximum, defer_funds_capture, profile, currency, origins,
-        signing_secret, webhook_secret, created_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING merchant_id
+        signing_secret, webhook_secret, created_at, onboarding)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $14) RETURNING merchant_id
 )
 INSERT INTO credentials (client_id, merchant_id, secret_hash, created_at) SELECT $12, merchant_id, $13, $11 FROM added
 """
@@ -30,6 +29,9 @@ _UPDATE = """
 UPDATE merchants SET name = $2, minimum = $3, maximum = $4, defer_funds_capture = $5, profile = $6, origins = $7
 WHERE merchant_id = $1
 """
+_SUSPEND = """UPDATE merchants SET suspended_at = CASE WHEN $2::timestamptz IS NOT NULL THEN coalesce(suspended_at, $2) END
+    WHERE merchant_id = $1"""
+_SUSPENDED_SINCE = "SELECT suspended_at FROM merchants WHERE merchant_id = $1"
 
 
 def merchant_of(row: Row) -> Merchant:
@@ -43,6 +45,8 @@ def merchant_of(row: Row) -> Merchant:
         profile=BodyProfile(row["profile"]),
         currency=row["currency"],
         origins=tuple(row["origins"]),
+        onboarding=Onboarding(row["onboarding"]),
+        suspended=row["suspended"],
     )
 
 
@@ -95,7 +99,19 @@ async def insert(
         now,
         client_id,
         secret_hash,
+        merchant.onboarding,
     )
+
+
+async def suspend(session: Session, merchant_id: UUID, since: datetime | None) -> None:
+    """Stop new orders, or let them go on with None. A suspended merchant stays suspended since the first time."""
+    await session.fetchrow(_SUSPEND, merchant_id, since)
+
+
+async def suspended_since(session: Session, merchant_id: UUID) -> datetime | None:
+    """Return since when a merchant is suspended, or None."""
+    row = await session.fetchrow(_SUSPENDED_SINCE, merchant_id)
+    return None if row is None else row["suspended_at"]
 
 
 async def update(session: Session, merchant: Merchant) -> None:

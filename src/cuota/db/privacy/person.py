@@ -47,6 +47,7 @@ TREATED = {
          "card_rails", "merchant_terms", "merchant_transfers", "settlements", "bank_accounts", "payouts", "reserves",
          "settlement_days", "desk_people", "desk_links", "desk_sessions", "audit_log", "desk_approvals", "order_terms_read",
          "operator_people", "operator_links", "operator_sessions", "operator_log", "verify_runs",
+         "merchant_onboarding", "merchant_owners", "merchant_documents", "onboarding_decisions", "screening_findings",
          "desk_passkeys", "desk_challenges", "operator_passkeys", "operator_challenges"),
         OTHER,
     ),

@@ -11,6 +11,7 @@ from cuota.core.payout.bank_account import CHANGE_DELAY, BankAccount, BankDetail
 from cuota.db.payout import bank_accounts
 from cuota.flows.context import Context
 from cuota.flows.merchant.seal_bank_account import seal
+from cuota.flows.onboarding.change_checklist import note_change
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ async def change_bank_account(context: Context, merchant_id: UUID, details: Bank
     effective_at = await bank_accounts.add(context.pool, merchant_id, sealed, context.now(), CHANGE_DELAY)
     assert effective_at is not None
     context.happened(Event("bank_account.changed", 0))
+    # If the operator has accepted another account, this one is to be checked.
+    await note_change(context, merchant_id)
     return effective_at
 
 
@@ -40,6 +43,7 @@ async def cancel_change(context: Context, merchant_id: UUID) -> str | None:
     last4 = await bank_accounts.cancel_change(context.pool, merchant_id, context.now())
     if last4 is not None:
         context.happened(Event("bank_account.changed", 0))
+        await note_change(context, merchant_id)
     return last4
 
 

@@ -5,9 +5,11 @@ from cuota.web.pages.operator import (
     consumers,
     disputes,
     enter,
+    held_payout,
     home,
     log,
     losses,
+    merchant,
     merchants,
     new_merchant,
     orders,
@@ -21,6 +23,6 @@ from cuota.web.pages.operator import (
 )
 
 __all__ = [
-    "books", "consumers", "disputes", "enter", "home", "log", "losses", "merchants", "new_merchant", "orders", "passkeys", "payouts", "policies",
+    "books", "consumers", "disputes", "enter", "held_payout", "home", "log", "losses", "merchant", "merchants", "new_merchant", "orders", "passkeys", "payouts", "policies",
     "risk", "system", "team", "velocity",
 ]  # fmt: skip
