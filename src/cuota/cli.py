@@ -18,6 +18,7 @@ from cuota.commands import (
     keys,
     merchant_bank,
     merchant_secrets,
+    merchant_suspend,
     merchant_terms,
     merchants,
     money,
@@ -119,7 +120,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     _demo_options(shown)
     merchant = group("merchant", "create and manage merchants")
-    for each in (merchants, merchant_bank, merchant_secrets, merchant_terms):
+    for each in (merchants, merchant_bank, merchant_secrets, merchant_suspend, merchant_terms):
         each.register(merchant)
     money.register_merchant(merchant)
     approvals.register_merchant(merchant)

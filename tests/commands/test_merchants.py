@@ -22,6 +22,8 @@ TERMS = {
     "profile",
     "currency",
     "origins",
+    "onboarding",
+    "suspended",
 }
 SECRETS = {"clientId", "clientSecret", "audience", "signingSecret", "webhookSecret"}
 

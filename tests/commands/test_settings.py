@@ -42,6 +42,9 @@ LIVE = {
         ("CUOTA_AUTHORIZATION_DAYS", "91", "must be a whole number from 1 to 90"),
         ("CUOTA_CARD_RAIL", "sand box", "must be sandbox, stripe, or the dotted path"),
         ("CUOTA_MESSAGE_RAIL", "Rail", "must be sandbox, live, or the dotted path"),
+        ("CUOTA_ONBOARDING", "yes", "must be off or required"),
+        ("CUOTA_SCREENING_RAIL", "list", "must be sandbox, none, or the dotted path"),
+        ("CUOTA_SCREENING_DAYS", "0", "must be a whole number from 1 to 365"),
         ("CUOTA_TEXT_HOOK_URL", "texts.example/send", "must be an http or https address"),
         ("CUOTA_TEXT_HOOK_URL", "https://me:secret@texts.example/send", "must not contain a user name"),
         ("CUOTA_TEXT_HOOK_URL", "https://texts.example/se nd", "must be percent-encoded ASCII"),
@@ -76,6 +79,15 @@ def test_a_bad_setting_is_named_with_what_it_should_be(
     assert "secret@" not in done.stderr
 
 
+def test_the_sandbox_needs_a_screening_rail_too_if_merchants_must_be_approved() -> None:
+    with pytest.raises(config.BadSettings, match="must be sandbox, or the dotted path of a class"):
+        config.load({"CUOTA_ONBOARDING": "required", "CUOTA_SCREENING_RAIL": "none"})
+    # Without the requirement, both are fine.
+    settings = config.load({"CUOTA_SCREENING_RAIL": "none"})
+    assert (settings.onboarding_required, settings.screening_rail) == (False, "none")
+    assert config.load({"CUOTA_ONBOARDING": "required"}).onboarding_required
+
+
 def test_all_bad_settings_are_named_at_once(bare: Cuota) -> None:
     done = bare("verify", CUOTA_POOL_SIZE="x", CUOTA_ORDER_MINUTES="y", CUOTA_COLOR="z")
     assert all(
@@ -93,6 +105,14 @@ def test_all_bad_settings_are_named_at_once(bare: Cuota) -> None:
         (
             {**LIVE, "CUOTA_TEXT_HOOK_URL": "http://texts.example/send"},
             "CUOTA_TEXT_HOOK_URL: must be an https address in production",
+        ),
+        (
+            {"CUOTA_ONBOARDING": "required"},
+            "CUOTA_SCREENING_RAIL: must be the dotted path of a class if CUOTA_ONBOARDING is required",
+        ),
+        (
+            {"CUOTA_ONBOARDING": "required", "CUOTA_SCREENING_RAIL": "sandbox"},
+            "CUOTA_SCREENING_RAIL: must be the dotted path of a class if CUOTA_ONBOARDING is required",
         ),
         ({"CUOTA_PUBLIC_URL": "http://pay.example.com"}, "CUOTA_PUBLIC_URL: must be an https address"),
         ({"CUOTA_AUTH_URL": "http://auth.example.com"}, "CUOTA_AUTH_URL: must be an https address"),

@@ -113,5 +113,25 @@ def test_a_merchant_revoked_by_a_command_is_refused_at_both_within_seconds(two: 
             time.sleep(0.1)
 
 
+def test_a_merchant_suspended_by_a_command_makes_no_order_at_either_within_seconds(two: Two) -> None:
+    shop = merchant(**two.shared)
+    headers = [(url, bearer(url, shop)) for url in (two.one, two.other)]
+
+    def until(status: int) -> None:
+        deadline = time.monotonic() + 60
+        for url, given in headers:
+            while (
+                httpx.post(f"{url}/order", json=ORDER, headers=given, trust_env=False).status_code != status
+            ):
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+
+    until(200)
+    command("merchant", "suspend", shop["name"], "--reason", "complaints", **two.shared)
+    until(403)
+    command("merchant", "resume", shop["name"], "--reason", "answered", **two.shared)
+    until(200)
+
+
 def test_the_books_of_all_machines_agree(two: Two) -> None:
     assert "0 disagree" in command("verify", **two.shared)

@@ -117,3 +117,18 @@ async def test_the_previous_release_goes_on_deciding_and_telling_while_this_one_
     session = "INSERT INTO checkout_sessions (merchant_id, order_id, session_hash, created_at, display) VALUES (gen_random_uuid(), gen_random_uuid(), 'x', now(), 'popup')"
     await ask(empty, session)
     assert await ask(empty, "SELECT count(*) FROM checkout_sessions WHERE device_hash IS NULL") == 1
+
+
+A_MERCHANT = """INSERT INTO merchants (merchant_id, name, minimum, maximum, defer_funds_capture, profile, currency, origins, signing_secret,
+    webhook_secret, created_at) VALUES (gen_random_uuid(), '{}', 100, 200000, false, 'strict', 'USD', '{{}}', 'x', 'x', now())"""
+
+
+async def test_merchants_that_exist_need_no_approval_nor_do_those_that_the_previous_release_still_adds(
+    empty: dict[str, Any],
+) -> None:
+    await filled_before(empty, "0037_passkeys")
+    await ask(empty, A_MERCHANT.format("Before"))
+    await migrated(empty)
+    await ask(empty, A_MERCHANT.format("Meanwhile"))
+    free = "SELECT array_agg(name ORDER BY name) FROM merchants WHERE onboarding = 'none' AND suspended_at IS NULL"
+    assert await ask(empty, free) == ["Before", "Meanwhile"]

@@ -12,6 +12,8 @@ from cuota.rails.issuing import IssuingRail, SandboxIssuingRail
 from cuota.rails.load import NoSuchRail, lacks, load
 from cuota.rails.message import MessageRail, SandboxMessageRail
 from cuota.rails.message_live import LiveMessageRail
+from cuota.rails.screening.protocol import ScreeningRail
+from cuota.rails.screening.sandbox import SandboxScreeningRail
 from support.rails.parts import rail_parts
 
 
@@ -42,6 +44,7 @@ def made(**more: Any) -> None:
         ({"card": "tests.rails.test_lacking.Half"}, "CUOTA_CARD_RAIL: tests.rails.test_lacking.Half lacks name, fields, keep, find_charge, give_up, refund, answer_chargeback, read_event, events_since, forget of the CardRail"),
         ({"issuing": "tests.rails.test_lacking.Half"}, "CUOTA_ISSUING_RAIL: tests.rails.test_lacking.Half lacks issue, reveal, hide, limit of the IssuingRail"),
         ({"message": "tests.rails.test_lacking.Half"}, "CUOTA_MESSAGE_RAIL: tests.rails.test_lacking.Half lacks shown_code, new_code, send_code, send of the MessageRail"),
+        ({"screening": "tests.rails.test_lacking.Half"}, "CUOTA_SCREENING_RAIL: tests.rails.test_lacking.Half lacks name, screen of the ScreeningRail"),
         ({"card": "tests.rails.test_lacking.Older"}, "CUOTA_CARD_RAIL: tests.rails.test_lacking.Older\\(settings, books, vault, now\\) raised an error: .*argument"),
         ({"card": "tests.rails.test_lacking.__doc__"}, "CUOTA_CARD_RAIL: .*"),
     ],
@@ -52,7 +55,11 @@ def test_what_is_missing_is_named(more: dict[str, Any], words: str) -> None:
 
 
 def test_our_own_rails_lack_nothing() -> None:
-    for rail, protocol in ((SandboxCardRail, CardRail), (SandboxIssuingRail, IssuingRail)):
+    for rail, protocol in (
+        (SandboxCardRail, CardRail),
+        (SandboxIssuingRail, IssuingRail),
+        (SandboxScreeningRail, ScreeningRail),
+    ):
         assert lacks(rail, protocol) == []
     # `shown_code` is set on each instance.
     assert set(lacks(SandboxMessageRail, MessageRail)) | set(lacks(LiveMessageRail, MessageRail)) <= {

@@ -71,6 +71,25 @@ async def test_production_takes_no_simulator_by_whatever_name(
         load(*rail_parts(merchant.service.context.pool, sandbox=False, card=card, message=message))
 
 
+@pytest.mark.parametrize("required", [True, False])
+async def test_production_takes_the_simulated_screening_only_if_no_approval_depends_on_it(
+    merchant: Merchant, *, required: bool
+) -> None:
+    parts = rail_parts(
+        merchant.service.context.pool,
+        sandbox=False,
+        card="support.rails.parts.RealCardRail",
+        message="support.rails.parts.RealMessageRail",
+        screening="cuota.rails.screening.sandbox.SandboxScreeningRail",
+        onboarding_required=required,
+    )
+    if required:
+        with pytest.raises(NoSuchRail, match="CUOTA_SCREENING_RAIL: production needs a real rail"):
+            load(*parts)
+    else:
+        assert load(*parts).screening is not None
+
+
 async def test_an_order_that_has_time_left_does_not_lapse_on_an_old_look(merchant: Merchant) -> None:
     created = await merchant.create()
     await lapse_order(merchant.service.context, merchant.merchant_id, UUID(created["orderId"]))

@@ -30,6 +30,8 @@ def _facts(merchant: Merchant) -> dict[str, object]:
         "profile": merchant.profile.value,
         "currency": merchant.currency,
         "origins": list(merchant.origins),
+        "onboarding": merchant.onboarding.value,
+        "suspended": merchant.suspended,
     }
 
 

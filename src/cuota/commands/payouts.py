@@ -83,6 +83,7 @@ def _facts(each: ListedPayout, *, overdue: bool) -> dict[str, object]:
         "nextTryAt": None if each.try_at is None else timestamp(each.try_at),
         "problem": each.problem,
         "reason": each.return_reason,
+        "heldAt": None if each.held_at is None else timestamp(each.held_at),
     }
 
 
@@ -105,6 +106,7 @@ def _line(each: ListedPayout, *, overdue: bool) -> str:
         f"  {each.merchant}"
     )
     notes = [
+        f"HELD since {timestamp(each.held_at)}: release it in the dashboard" if each.held_at else "",
         f"returned: {each.return_reason}" if each.return_reason else "",
         f"OVERDUE: the bank has not said that it paid; asked {each.tries} times" if overdue else "",
         f"{each.tries} tries, the last failed: {each.problem}" if each.problem else "",

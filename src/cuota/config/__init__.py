@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cuota.config import derived
+from cuota.config.plain import plain
 from cuota.config.provider import provider as read_provider
 from cuota.config.reading import SECRET_BYTES, Network, secret
 from cuota.config.table import SETTINGS
@@ -22,6 +23,10 @@ from cuota.rails.settings import BankFileSettings, ProviderSettings, RailSetting
 
 # Settings of rails that operators wrote begin with this prefix. Cuota passes them on and does not read them.
 OWN_RAIL = "CUOTA_RAIL_"
+
+
+# The value of CUOTA_ONBOARDING with which a new merchant must be approved.
+REQUIRED = "required"
 
 
 class BadSettings(Exception):
@@ -49,6 +54,9 @@ class Settings:
     message_rail: str
     issuing_rail: str
     bank_rail: str
+    screening_rail: str
+    onboarding: str
+    screening_days: int
     senders: Senders | None
     # The next two apply only to the sandbox.
     loopback_webhooks: bool
@@ -92,6 +100,8 @@ class Settings:
             message=self.message_rail,
             issuing=self.issuing_rail,
             bank=self.bank_rail,
+            screening=self.screening_rail,
+            onboarding_required=self.onboarding_required,
             cards_kept=self.cards_kept,
             sandbox=self.sandbox,
             public_url=self.public_url,
@@ -111,6 +121,11 @@ class Settings:
     def sandbox(self) -> bool:
         """True in the sandbox environment."""
         return self.environment == "sandbox"
+
+    @property
+    def onboarding_required(self) -> bool:
+        """True if new merchants must be approved."""
+        return self.onboarding == REQUIRED
 
     @property
     def secure(self) -> bool:
@@ -164,6 +179,7 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
         secret_key=key,
         issuing_rail=str(given.get("CUOTA_ISSUING_RAIL", _SANDBOX_ONLY[environment])),
         bank_rail=str(given.get("CUOTA_BANK_RAIL", _SANDBOX_ONLY[environment])),
+        screening_rail=str(given.get("CUOTA_SCREENING_RAIL", _SANDBOX_ONLY[environment])),
         senders=senders,
         stripe=stripe,
         bank_files=bank_files,
@@ -177,13 +193,14 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
         text_limits=derived.text_limits(given, environment),
         request_log=given.get("CUOTA_REQUEST_LOG") != "off",
         own_rails={name: text for name, text in environ.items() if name.startswith(OWN_RAIL)},
-        **derived.plain(given),
+        **plain(given),
     )
 
 
 def _contradictions(given: Mapping[str, object], environment: str, public_url: str) -> list[str]:
     """Return what settings that are right alone make wrong together."""
     problems = derived.production_problems(given, public_url) if environment == "production" else []
+    problems += derived.screening_problems(given, environment)
     if "CUOTA_DATABASE_OWNER_URL" in given and "CUOTA_DATABASE_URL" not in given:
         problems.append(
             "CUOTA_DATABASE_OWNER_URL: also set CUOTA_DATABASE_URL, to the address of the same database for the service's role."

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
 from urllib.parse import urlsplit
 
 from cuota.config.reading import LOOPBACK_NAMES, is_loopback, is_wildcard, own_address, url_host
 from cuota.core.checkout.texting import TextLimits
 from cuota.core.payout.bank_order import Originator
 from cuota.core.plan.hardship import HardshipPolicy
-from cuota.core.risk.adverse import AGENCY
 from cuota.rails.senders import MailServer, Senders
 from cuota.rails.settings import BankFileSettings, StripeKeys
 
@@ -108,6 +106,22 @@ def production_problems(given: Given, public_url: str) -> list[str]:
     return problems
 
 
+def screening_problems(given: Given, environment: str) -> list[str]:
+    """Return one sentence for a screening rail with which no merchant could be approved, or with which anybody could be."""
+    if given.get("CUOTA_ONBOARDING") != "required":
+        return []
+    production = environment == "production"
+    chosen = given.get("CUOTA_SCREENING_RAIL", "none" if production else "sandbox")
+    if chosen != "none" and not (production and chosen == "sandbox"):
+        return []
+    choices = "the dotted path of a class" if production else "sandbox, or the dotted path of a class"
+    problem = (
+        f"CUOTA_SCREENING_RAIL: must be {choices} if CUOTA_ONBOARDING is required, because no merchant is approved before its names"
+        " are screened."
+    )
+    return [problem]
+
+
 def senders(environ: Mapping[str, str], given: Given, problems: list[str]) -> Senders | None:
     """Return how the message rail `live` sends messages, or None for another rail. Adds missing settings to `problems`."""
     if given.get("CUOTA_MESSAGE_RAIL") != "live":
@@ -197,39 +211,3 @@ def stripe(environ: Mapping[str, str], given: Given, problems: list[str]) -> Str
         return None
     secret, publishable, webhook = (str(given[name]) for name in _STRIPE_KEYS)
     return StripeKeys(secret, publishable, webhook, str(given.get("CUOTA_STRIPE_API_URL", "")))
-
-
-# The settings whose value is used as it was read, each with its default.
-_PLAIN: dict[str, tuple[str, object]] = {
-    "database_url": ("CUOTA_DATABASE_URL", None),
-    "database_owner_url": ("CUOTA_DATABASE_OWNER_URL", None),
-    "old_secret_keys": ("CUOTA_SECRET_KEY_OLD", ()),
-    "order_minutes": ("CUOTA_ORDER_MINUTES", 60),
-    "authorization_days": ("CUOTA_AUTHORIZATION_DAYS", 13),
-    "write_off_days": ("CUOTA_WRITE_OFF_DAYS", 120),
-    "card_rail": ("CUOTA_CARD_RAIL", "sandbox"),
-    "cards_kept": ("CUOTA_CARD_RAILS_KEPT", ()),
-    "message_rail": ("CUOTA_MESSAGE_RAIL", "sandbox"),
-    "pool_size": ("CUOTA_POOL_SIZE", 16),
-    "brand_accent": ("CUOTA_BRAND_ACCENT", "#0B6E63"),
-    "brand_logo": ("CUOTA_BRAND_LOGO", None),
-    "help_url": ("CUOTA_HELP_URL", None),
-    "privacy_url": ("CUOTA_PRIVACY_URL", None),
-    "terms_url": ("CUOTA_TERMS_URL", None),
-    "creditor_agency": ("CUOTA_CREDITOR_AGENCY", AGENCY),
-    "policy": ("CUOTA_POLICY", None),
-    "keep_abandoned_days": ("CUOTA_KEEP_ABANDONED_DAYS", 90),
-    "keep_declined_days": ("CUOTA_KEEP_DECLINED_DAYS", 760),
-    "keep_messages_days": ("CUOTA_KEEP_MESSAGES_DAYS", 760),
-    "keep_attempts_days": ("CUOTA_KEEP_ATTEMPTS_DAYS", 90),
-    "desk_fresh_above": ("CUOTA_DESK_CODE_ABOVE", 50_000),
-    "desk_second_above": ("CUOTA_DESK_SECOND_PERSON_ABOVE", None),
-    "metrics_listen": ("CUOTA_METRICS_LISTEN", None),
-    "log_level": ("CUOTA_LOG_LEVEL", "info"),
-    "trusted_proxies": ("CUOTA_TRUSTED_PROXIES", ()),
-}
-
-
-def plain(given: Given) -> dict[str, Any]:
-    """Return the fields of the settings that are used as they were read."""
-    return {field: given.get(name, default) for field, (name, default) in _PLAIN.items()}

@@ -17,6 +17,14 @@ class BodyProfile(StrEnum):
     LENIENT = "lenient"
 
 
+class Onboarding(StrEnum):
+    """Whether the operator has approved a merchant."""
+
+    NONE = "none"  # nobody asked for an approval: the merchant may do everything
+    OPEN = "open"  # not approved yet, or no longer
+    APPROVED = "approved"
+
+
 @dataclass(frozen=True, slots=True)
 class OwnSettings:
     """What the merchant's own people set in the dashboard. None where they set nothing.
@@ -38,7 +46,8 @@ class OwnSettings:
 class Merchant:
     """A merchant. `minimum` and `maximum` are the operator's limits of an order, in cents.
 
-    `origins` are the web origins whose pages may open the checkout by script.
+    `origins` are the web origins whose pages may open the checkout by script. `suspended`: the operator lets the merchant make no
+    new orders.
     """
 
     merchant_id: UUID
@@ -50,6 +59,8 @@ class Merchant:
     currency: str
     origins: tuple[str, ...]
     own: OwnSettings = OwnSettings()
+    onboarding: Onboarding = Onboarding.NONE
+    suspended: bool = False
 
     @property
     def lowest(self) -> int:
@@ -78,3 +89,22 @@ def require_in_range(merchant: Merchant, amount: int) -> None:
     message = f"amount must be from {low} to {high} for this merchant."
     error = FieldError("amount", "out_of_range", f"must be from {low} to {high}")
     raise Refused(Code.AMOUNT_OUT_OF_RANGE, message, errors=(error,))
+
+
+def may_sell(merchant: Merchant, *, sandbox: bool) -> bool:
+    """Return whether the merchant may make new orders."""
+    return not merchant.suspended and (sandbox or merchant.onboarding is not Onboarding.OPEN)
+
+
+def require_selling(merchant: Merchant, *, sandbox: bool) -> None:
+    """Raise Refused if the merchant may make no new orders: it is suspended or, in production, not approved."""
+    if may_sell(merchant, sandbox=sandbox):
+        return
+    if merchant.suspended:
+        message = "New orders are suspended by your payment provider. Captures, voids and refunds go on. Ask your provider."
+        raise Refused(Code.MERCHANT_SUSPENDED, message)
+    message = (
+        "Your account is not approved yet, so it cannot take real orders. The dashboard says under Business what is missing. The"
+        " sandbox takes orders."
+    )
+    raise Refused(Code.MERCHANT_NOT_APPROVED, message)

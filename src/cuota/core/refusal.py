@@ -15,6 +15,8 @@ class Code(StrEnum):
     BAD_HEADER = "bad_header"
     UNAUTHORIZED = "unauthorized"
     INSUFFICIENT_SCOPE = "insufficient_scope"
+    MERCHANT_SUSPENDED = "merchant_suspended"
+    MERCHANT_NOT_APPROVED = "merchant_not_approved"
     INVALID_SIGNATURE = "invalid_signature"
     ORIGIN_NOT_REGISTERED = "origin_not_registered"
     NOT_FOUND = "not_found"

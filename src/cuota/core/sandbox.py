@@ -84,3 +84,23 @@ TEST_ACCOUNTS = (
     SandboxAccount("000111111113", "rejected", "is rejected at once (R13)"),
     SandboxAccount("000111111112", "silent", "is accepted, and then the bank never says whether it paid"),
 )
+
+
+class SanctionedName(NamedTuple):
+    """An invented entry of the sandbox's list of sanctioned names: its number, all its names, and what else is known."""
+
+    entry: str
+    company: bool
+    names: tuple[str, ...]
+    detail: str
+
+
+SANCTIONED = (
+    SanctionedName("S-1", company=False, names=("Viktor Morozov", "Viktor Morosow"), detail="born 1961 in Zarovia"),
+    SanctionedName("S-2", company=False, names=("Yuri Volkov",), detail="born 1974 in Zarovia"),
+    SanctionedName("S-3", company=False, names=("Muhammad al-Hakim", "Abu Salim"), detail="born 1969, country not known"),
+    SanctionedName("S-4", company=False, names=("Wang Xiaoming",), detail="born 1980, country not known"),
+    SanctionedName("S-5", company=True, names=("Obsidian Reef Trading LLC",), detail="owned by S-1"),
+    SanctionedName("S-6", company=True, names=("Zarovia Export Company", "ZarEx"), detail="seat in Zarovia"),
+)  # fmt: skip
+"""Nobody and no company of these names is meant. docs/operator.md lists them."""

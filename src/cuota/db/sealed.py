@@ -44,6 +44,8 @@ _MERCHANT = (("merchant_id", "uuid"),)
 _ENDPOINT = (("merchant_id", "uuid"), ("endpoint_id", "uuid"))
 _BANK_ACCOUNT = (("merchant_id", "uuid"), ("account_id", "uuid"))
 _PERSON = (("merchant_id", "uuid"), ("person_id", "uuid"))
+_OWNER = (("merchant_id", "uuid"), ("owner_id", "uuid"))
+_DOCUMENT = (("merchant_id", "uuid"), ("document_id", "uuid"))
 _DISPUTE_FILE = (("merchant_id", "uuid"), ("evidence_id", "uuid"), ("number", "smallint"))
 # Most stored responses contain no secret and are plain JSON objects.
 _NO_JSON = r"NOT (substring(body FROM 1 FOR 2) = '\x7b22' AND substring(body FROM length(body)) = '\x7d')"
@@ -94,6 +96,16 @@ SEALED = (
     ),
     Sealed("public.dispute_files", _DISPUTE_FILE, "name", "dispute-file-name:{evidence_id}:{number}"),
     Sealed("public.dispute_files", _DISPUTE_FILE, "content", "dispute-file:{evidence_id}:{number}"),
+    Sealed(
+        "public.merchant_onboarding",
+        _MERCHANT,
+        "business",
+        "merchant-business:{merchant_id}",
+        "business IS NOT NULL",
+    ),
+    Sealed("public.merchant_owners", _OWNER, "details", "merchant-owner:{owner_id}"),
+    Sealed("public.merchant_documents", _DOCUMENT, "name", "merchant-document-name:{document_id}"),
+    Sealed("public.merchant_documents", _DOCUMENT, "content", "merchant-document:{document_id}"),
     Sealed("public.desk_people", _PERSON, "factor", "desk-factor:{person_id}", "factor IS NOT NULL"),
     Sealed(
         "public.desk_sessions",
@@ -140,7 +152,9 @@ HASHED = {
     "public.desk_passkeys.credential_id", "public.desk_passkeys.public_key", "public.desk_challenges.browser_hash",
     "public.desk_challenges.challenge", "public.merchant_logos.content", "public.operator_passkeys.credential_id", "public.operator_passkeys.public_key",
     "public.operator_provider_visits.browser_hash", "public.operator_provider_visits.state_hash",
-    "public.operator_provider_visits.session_hash", "public.operator_challenges.browser_hash", "public.operator_challenges.challenge", "issuing_simulator.cards.number_hash", "issuing_simulator.cards.details_hash",
+    "public.operator_provider_visits.session_hash", "public.operator_challenges.browser_hash", "public.operator_challenges.challenge",
+    "public.merchant_onboarding.names_hash", "public.screening_findings.subject_hash",
+    "issuing_simulator.cards.number_hash", "issuing_simulator.cards.details_hash",
 }  # fmt: skip
 
 _OTHERS = """SELECT application_name AS name, count(*) AS sessions FROM pg_stat_activity

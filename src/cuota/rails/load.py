@@ -20,6 +20,9 @@ from cuota.rails.card_network import CardNetwork
 from cuota.rails.issuing import IssuingRail, SandboxIssuingRail
 from cuota.rails.message import MessageRail, SandboxMessageRail
 from cuota.rails.message_live import LiveMessageRail
+from cuota.rails.screening.protocol import ScreeningRail
+from cuota.rails.screening.rails import BoundedScreeningRail
+from cuota.rails.screening.sandbox import SandboxScreeningRail
 from cuota.rails.settings import RailSettings
 from cuota.rails.stores import Clock, RailDatabase, RailVault
 
@@ -36,8 +39,8 @@ class Rails:
     """All rails. `issuing` is None if no virtual cards are issued.
 
     `card_network` simulates the network of the sandbox's virtual cards. It is None if another issuer issues the cards.
-    `bank` is None if no bank rail is configured: payouts then wait. `identity` is the provider at which the operator's people sign
-    in, or None.
+    `bank` is None if no bank rail is configured: payouts then wait. `screening` is None if no names are screened. `identity` is the
+    provider at which the operator's people sign in, or None.
     """
 
     card: CardRails
@@ -45,7 +48,14 @@ class Rails:
     issuing: IssuingRail | None = None
     card_network: CardNetwork | None = None
     bank: BoundedBankRail | None = None
+    screening: BoundedScreeningRail | None = None
     identity: IdentityProvider | None = None
+
+    async def close(self) -> None:
+        """Close the connections of all rails."""
+        for rail in (self.card, self.bank, self.screening, self.identity):
+            if rail is not None:
+                await rail.close()
 
 
 _CARD_RAILS = {"sandbox": SandboxCardRail}
@@ -67,8 +77,10 @@ def load(settings: RailSettings, books: RailDatabase, vault: RailVault, now: Clo
         raise NoSuchRail(
             "CUOTA_MESSAGE_RAIL: production needs a real rail, but this one shows its codes on the page."
         )
-    bank, identity = _bank_rail(settings, given), _identity(settings)
-    rails = Rails(cards, BoundedMessageRail(message), bank=bank, identity=identity)
+    bank, screening = _bank_rail(settings, given), _screening_rail(settings, given)
+    rails = Rails(
+        cards, BoundedMessageRail(message), bank=bank, screening=screening, identity=_identity(settings)
+    )
     if settings.issuing == "none":
         return rails
     issuing = _rail(
@@ -94,10 +106,7 @@ def _card_rails(settings: RailSettings, given: tuple[object, ...]) -> CardRails:
         card: CardRail = _rail(setting, _CARD_RAILS_LATER.get(path, path), _CARD_RAILS, CardRail, given)
         if not settings.sandbox and isinstance(card, SandboxCardRail):
             raise NoSuchRail(f"{setting}: production needs a real rail, but this one is a simulator.")
-        if not isinstance(card.name, str) or not _NAME.fullmatch(card.name):
-            raise NoSuchRail(
-                f"{setting}: {path} needs a `name` of 2 to 32 lower-case letters, digits and underscores."
-            )
+        _require_name(setting, path, card.name)
         if any(card.name == other.name for other in loaded):
             raise NoSuchRail(
                 f"{setting}: another card rail also has the name {card.name}. Each needs its own."
@@ -117,10 +126,7 @@ def _bank_rail(settings: RailSettings, given: tuple[object, ...]) -> BoundedBank
         raise NoSuchRail(
             "CUOTA_BANK_RAIL: production needs a real rail or none, but this one is a simulator."
         )
-    if not isinstance(bank.name, str) or not _NAME.fullmatch(bank.name):
-        raise NoSuchRail(
-            f"CUOTA_BANK_RAIL: {settings.bank} needs a `name` of 2 to 32 lower-case letters, digits and underscores."
-        )
+    _require_name("CUOTA_BANK_RAIL", settings.bank, bank.name)
     return BoundedBankRail(bank)
 
 
@@ -131,6 +137,28 @@ def _identity(settings: RailSettings) -> IdentityProvider | None:
     module = importlib.import_module("cuota.rails.identity.provider")
     provider: IdentityProvider = module.IdentityProvider(settings.provider)
     return provider
+
+
+def _screening_rail(settings: RailSettings, given: tuple[object, ...]) -> BoundedScreeningRail | None:
+    """Return the rail that screens merchants' names, or None if there is none. Raises NoSuchRail."""
+    if settings.screening == "none":
+        return None
+    screening = _rail(
+        "CUOTA_SCREENING_RAIL", settings.screening, {"sandbox": SandboxScreeningRail}, ScreeningRail, given
+    )
+    if settings.onboarding_required and not settings.sandbox and isinstance(screening, SandboxScreeningRail):
+        raise NoSuchRail(
+            "CUOTA_SCREENING_RAIL: production needs a real rail if CUOTA_ONBOARDING is required, but this one is a simulator."
+        )
+    _require_name("CUOTA_SCREENING_RAIL", settings.screening, screening.name)
+    return BoundedScreeningRail(screening)
+
+
+def _require_name(setting: str, path: str, name: object) -> None:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise NoSuchRail(
+            f"{setting}: {path} needs a `name` of 2 to 32 lower-case letters, digits and underscores."
+        )
 
 
 def _rail(

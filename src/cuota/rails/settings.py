@@ -47,9 +47,10 @@ class ProviderSettings:
 class RailSettings:
     """The settings of all rails.
 
-    `card`, `message`, `issuing` and `bank` name the rails: a built-in one, or the dotted path of a class. `cards_kept` are more card
-    rails, whose cards still pay plans. `public_url` is the service's own address. `senders` are set if `message` is `live`, and
-    `stripe` if a card rail is `stripe`, `bank_files` if `bank` is `files`, `provider` if the operator's people sign in at one. `own` holds every setting that begins with CUOTA_RAIL_, for rails that operators wrote; it may contain secrets.
+    `card`, `message`, `issuing`, `bank` and `screening` name the rails: a built-in one, or the dotted path of a class. `cards_kept` are
+    more card rails, whose cards still pay plans. `onboarding_required`: new merchants must be approved, so production needs real
+    screening. `public_url` is the service's own address. `senders` are set if `message` is `live`, and `stripe` if a card rail is
+    `stripe`, `bank_files` if `bank` is `files`, `provider` if the operator's people sign in at one. `own` holds every setting that begins with CUOTA_RAIL_, for rails that operators wrote; it may contain secrets.
     """
 
     card: str = "sandbox"
@@ -57,6 +58,8 @@ class RailSettings:
     message: str = "sandbox"
     issuing: str = "none"
     bank: str = "none"
+    screening: str = "none"
+    onboarding_required: bool = False
     sandbox: bool = False
     public_url: str = "http://127.0.0.1:8080"
     senders: Senders | None = None

@@ -12,7 +12,7 @@ from typing import Any
 
 import asyncpg
 
-from cuota.config import Settings
+from cuota.config import REQUIRED, Settings
 from cuota.core.risk.policy import Policy
 from cuota.db import hosts, service_rights, service_role
 from cuota.db.cluster.serves import require_serving
@@ -124,6 +124,7 @@ async def note_served(context: Context, *, decides: bool) -> None:
         settings.creditor_agency,
         settings.brand_name,
         settings.loopback_webhooks,
+        settings.onboarding,
     )
     await last_served.note(context.pool, said)
 
@@ -140,6 +141,8 @@ async def as_served(context: Context, *, address: bool) -> Context:
         creditor_agency=served.agency or settings.creditor_agency,
         brand_name=served.brand_name or settings.brand_name,
         loopback_webhooks=settings.loopback_webhooks and served.loopback_webhooks is not False,
+        # A shell that does not name the setting must not create a merchant that needs no approval.
+        onboarding=REQUIRED if served.onboarding == REQUIRED else settings.onboarding,
     )
     return replace(context, settings=known)
 
@@ -178,10 +181,6 @@ async def opened(
         try:
             yield context
         finally:
-            await rails.card.close()
-            if rails.bank is not None:
-                await rails.bank.close()
-            if rails.identity is not None:
-                await rails.identity.close()
+            await rails.close()
     finally:
         await pool.close()

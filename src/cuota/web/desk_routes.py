@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cuota.web.onboarding_routes import onboarding_routes
 from cuota.web.pages import desk
 from cuota.web.pages.desk.visit import DESK_ERRORS
 from cuota.web.passkey_routes import passkey_routes
@@ -58,6 +59,7 @@ DESK_ROUTES = (
     Route("GET", "/desk/settings", desk.settings.show, DESK),
     Route("POST", "/desk/settings", desk.settings.change, DESK),
     Route("POST", "/desk/settings/logo", desk.settings.change_logo, DESK),
+    *onboarding_routes("/desk/onboarding", desk.own_onboarding, DESK),
     Route("GET", "/desk/me", desk.team.me, DESK),
     Route("GET", "/desk/team", desk.team.team, DESK),
     Route("POST", "/desk/team", desk.team.invite, DESK),

@@ -27,7 +27,10 @@ from cuota.web.service import Service, service_of
 
 LONGEST_KEY = 255
 # Refusals that depend on the moment and not on the request. They are not stored, so that a retry runs the request again.
-NOT_KEPT = {Code.UNAVAILABLE, Code.RATE_LIMITED, Code.INTERNAL_ERROR, Code.IDEMPOTENCY_IN_PROGRESS}
+NOT_KEPT = {
+    Code.UNAVAILABLE, Code.RATE_LIMITED, Code.INTERNAL_ERROR, Code.IDEMPOTENCY_IN_PROGRESS, Code.MERCHANT_SUSPENDED,
+    Code.MERCHANT_NOT_APPROVED,
+}  # fmt: skip
 
 Keep = Callable[[bytes], Answer]
 Run = Callable[[Keep | None], Awaitable[bytes]]

@@ -5,12 +5,14 @@ Its people have other tables, cookies and roles than the merchants' (core/operat
 
 from __future__ import annotations
 
+from cuota.web.onboarding_routes import onboarding_routes
 from cuota.web.pages import operator
 from cuota.web.pages.operator.visit import OPERATOR_ERRORS
 from cuota.web.passkey_routes import passkey_routes
 from cuota.web.server.route import Area, Route
 
 OPERATOR = Area(errors=OPERATOR_ERRORS, party="operator", group="Operator's dashboard")
+ONBOARDING = "/operator/merchants/{merchant_id}/onboarding"
 OPERATOR_ROUTES = (
     Route("GET", "/operator", operator.home.home, OPERATOR),
     Route("GET", "/operator/sign-in", operator.enter.ENTRANCE.show_sign_in, OPERATOR),
@@ -29,11 +31,22 @@ OPERATOR_ROUTES = (
     Route("GET", "/operator/orders/{order_id}", operator.orders.order, OPERATOR),
     Route("GET", "/operator/orders/{order_id}/hardship", operator.hardship.hardship, OPERATOR),
     Route("POST", "/operator/orders/{order_id}/hardship", operator.hardship.change, OPERATOR),
-    Route("GET", "/operator/merchants", operator.merchants.listed, OPERATOR),
+    Route("GET", "/operator/merchants", operator.merchant.listing.listed, OPERATOR),
     Route("GET", "/operator/merchants/new", operator.new_merchant.ask, OPERATOR),
     Route("POST", "/operator/merchants", operator.new_merchant.add, OPERATOR),
     Route("GET", "/operator/merchants/{merchant_id}/owner", operator.new_merchant.ask_owner, OPERATOR),
     Route("POST", "/operator/merchants/{merchant_id}/owner", operator.new_merchant.invite_owner, OPERATOR),
+    *onboarding_routes(ONBOARDING, operator.merchant.onboarding, OPERATOR),
+    Route("GET", f"{ONBOARDING}/items/{{item}}", operator.merchant.items.item, OPERATOR),
+    Route("POST", f"{ONBOARDING}/items/{{item}}", operator.merchant.items.decide, OPERATOR),
+    Route("POST", f"{ONBOARDING}/reveal", operator.merchant.items.reveal, OPERATOR),
+    Route("POST", f"{ONBOARDING}/screening", operator.merchant.findings.screen_again, OPERATOR),
+    Route("GET", f"{ONBOARDING}/findings/{{finding_id}}", operator.merchant.findings.finding, OPERATOR),
+    Route("POST", f"{ONBOARDING}/findings/{{finding_id}}", operator.merchant.findings.decide, OPERATOR),
+    Route("GET", "/operator/merchants/{merchant_id}/suspension", operator.merchant.suspension.ask, OPERATOR),
+    Route(
+        "POST", "/operator/merchants/{merchant_id}/suspension", operator.merchant.suspension.change, OPERATOR
+    ),
     Route("GET", "/operator/merchants/{merchant_id}", operator.merchants.merchant, OPERATOR),
     Route("POST", "/operator/merchants/{merchant_id}", operator.merchants.change, OPERATOR),
     Route("GET", "/operator/consumers", operator.consumers.ask, OPERATOR),
@@ -63,6 +76,8 @@ OPERATOR_ROUTES = (
     Route("POST", "/operator/risk/policies", operator.policies.try_policy, OPERATOR),
     Route("GET", "/operator/risk/policies/{version}", operator.policies.policy_text, OPERATOR),
     Route("GET", "/operator/payouts", operator.payouts.payouts, OPERATOR),
+    Route("GET", "/operator/payouts/{merchant_id}/{payout_id}", operator.held_payout.payout, OPERATOR),
+    Route("POST", "/operator/payouts/{merchant_id}/{payout_id}", operator.held_payout.release, OPERATOR),
     Route("GET", "/operator/books", operator.books.books, OPERATOR),
     Route("GET", "/operator/books/balance", operator.books.balance, OPERATOR),
     Route("GET", "/operator/books/losses", operator.losses.shown_losses, OPERATOR),

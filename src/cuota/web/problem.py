@@ -17,6 +17,8 @@ STATUS: Mapping[Code, tuple[int, str]] = {
     Code.BAD_HEADER: (400, "A header is not usable"),
     Code.UNAUTHORIZED: (401, "No valid access token"),
     Code.INSUFFICIENT_SCOPE: (403, "The credential may not do this"),
+    Code.MERCHANT_SUSPENDED: (403, "New orders are suspended"),
+    Code.MERCHANT_NOT_APPROVED: (403, "The account is not approved yet"),
     Code.INVALID_SIGNATURE: (401, "The signature does not verify"),
     Code.ORIGIN_NOT_REGISTERED: (403, "This page may not start a checkout"),
     Code.NOT_FOUND: (404, "There is no such thing"),

@@ -21,6 +21,7 @@ from cuota.flows.desk.send_links import send_links
 from cuota.flows.desk.send_notices import send_notices
 from cuota.flows.dispute.close_disputes import settle_due_disputes
 from cuota.flows.dispute.send_answers import send_answers
+from cuota.flows.onboarding.screen_names import screen_due_names
 from cuota.flows.operator.send_operator_links import send_operator_links
 from cuota.flows.payout.close_batches import close_batches
 from cuota.flows.payout.send_payouts import NO_BANK_RAIL
@@ -86,6 +87,8 @@ def jobs_of(webhooks: Webhooks) -> tuple[Job, ...]:
         Job("disputes", settle_due_disputes, 1.0),
         Job("chargeback_answers", send_answers, 1.0),
         Job("payouts", settle_payouts, 1.0),
+        # Nothing waits for the screening of names, so it does not run while the clock is moved.
+        Job("screening", screen_due_names, 2.0, real=True),
         Job("messages", send_due_messages, 1.0),
         Job("sign_in_links", send_links, 1.0, real=True),
         Job("desk_notices", send_notices, 1.0, real=True),

@@ -87,7 +87,7 @@ async def test_everything_is_encrypted_under_the_new_key_and_goes_on_working_wit
         await works(context, made)
         said: list[str] = []
         found = await everything(context, said=said)
-        assert (found.done, found.rewrapped, found.left) == (True, 26, 0)
+        assert (found.done, found.rewrapped, found.left) == (True, 27, 0)
         assert set(said) == {f"{place.table}.{place.column}" for place in SEALED}
         again = await everything(context)
         assert (again.done, again.rewrapped) == (True, 0)
@@ -159,7 +159,7 @@ async def test_a_rewrap_that_was_killed_is_begun_again_and_passes_over_what_is_d
             await rewrap(dying, context.vault, [(dying, place) for place in SEALED], lambda *_: None)
         await works(context, made)
         found = await everything(context)
-        assert (found.done, found.rewrapped) == (True, 26 - writes)
+        assert (found.done, found.rewrapped) == (True, 27 - writes)
         await works(context, made)
 
 
@@ -221,7 +221,7 @@ async def test_what_no_key_opens_is_named_and_the_rest_is_rewrapped(
         await merchant_secrets.rotate_again(context.pool, merchant_id, SecretKind.WEBHOOK, lost, utc_now())
         found = await everything(context)
     assert found.unreadable == [f"public.merchants.webhook_secret {merchant_id}"]
-    assert (found.done, found.rewrapped) == (False, 25)
+    assert (found.done, found.rewrapped) == (False, 26)
 
 
 async def test_copies_of_the_sandbox_are_rewrapped_too(
@@ -231,7 +231,7 @@ async def test_copies_of_the_sandbox_are_rewrapped_too(
         made = await filled(context)
     await fork_sandbox.fork(own_database, "before")
     found = await _rewrap(both, own_database)
-    assert (found.done, found.rewrapped) == (True, 49)
+    assert (found.done, found.rewrapped) == (True, 51)
     await fork_sandbox.rewind(own_database, "before")
     async with opened(replace(both, old_secret_keys=()), own_database) as context:
         await works(context, made)

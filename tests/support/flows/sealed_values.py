@@ -38,6 +38,7 @@ from cuota.flows.webhook.manage_endpoints import OLD_SECRET_LIVES, register
 from cuota.rails.bank.file_books import FileBooks
 from support.core.values import PROFILE, TODAY
 from support.db import made_orders
+from support.onboarding import fill
 
 BROWSER = Place("browser", "127.0.0.1")
 
@@ -76,6 +77,7 @@ async def filled(context: Context) -> NewCredentials:
         said.text,
     )
     await change_a_plan(context, merchant_id)
+    await fill(context, merchant_id)
     await set_up_apps(context, merchant_id)
     await set_up_operators_apps(context)
     return made

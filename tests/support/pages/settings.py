@@ -26,4 +26,4 @@ async def send_logo(staff: Staff, content: bytes, name: str = "logo.png", **fiel
     action, form = staff.form_named("logo")
     form.pop("files", None)
     sent = {**form, "do": "logo", "reason": "new brand", **fields}
-    return await staff.upload(action, sent, name, content)
+    return await staff.send_file(action, sent, name, content)

@@ -93,7 +93,7 @@ class Staff(Visitor):
         action, held = self.form_named(name)
         return await self._follow(await self.http.post(action, data={**held, **fields}))
 
-    async def upload(self, action: str, fields: dict[str, str], name: str, content: bytes) -> Page:
+    async def send_file(self, action: str, fields: dict[str, str], name: str, content: bytes) -> Page:
         """Send a form with one file."""
         files = {"files": (name, content)}
         return await self._follow(await self.http.post(action, data=fields, files=files))

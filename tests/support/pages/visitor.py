@@ -158,6 +158,13 @@ class Visitor:
         await self.until("pay", order, **fields)
         return await self.send("pay", **{name: value for name, value in fields.items() if "card" in name})
 
+    async def upload(self, address: str, *files: tuple[str, bytes], **fields: str) -> httpx.Response:
+        """Send the form with files of a page as a browser does. Its address is that of the page."""
+        await self.open(address)
+        action, held = self.page.form(address.rpartition("/")[2])
+        parts: list[Any] = [("files", each) for each in files] or [("files", ("", b""))]
+        return await self.http.post(action, data={**held, **fields}, files=parts)
+
     async def _follow(self, answer: httpx.Response) -> Page:
         self.answers.append(answer)
         while answer.is_redirect:

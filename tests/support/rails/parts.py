@@ -38,6 +38,20 @@ class RealCardRail:
     ) = forget = _never
 
 
+class RealMessageRail:
+    """Stands for a message rail that is no simulator; it is created and never called."""
+
+    shown_code = None
+
+    def __init__(self, *given: object) -> None:
+        pass
+
+    async def _never(self, *_: object) -> None:
+        raise AssertionError
+
+    new_code = send_code = send = _never
+
+
 def a_charge(token: str = "a_card", amount: int = 100, **more: Any) -> ChargeRequest:
     """A request for a charge with new ids. `more` replaces fields."""
     return replace(ChargeRequest(uuid4(), token, amount, "USD", uuid4(), uuid4()), **more)

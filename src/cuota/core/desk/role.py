@@ -40,6 +40,8 @@ class Action(StrEnum):
     READ_TEAM = "team.read"
     CHANGE_TEAM = "team.change"
     READ_AUDIT = "audit.read"
+    # What the provider must know about the business and its owners.
+    FILL_ONBOARDING = "onboarding.fill"
     # The sandbox's clock. It does not exist in production.
     USE_SANDBOX = "sandbox.use"
     # Only an owner makes another owner, or takes an owner's role away.

@@ -28,6 +28,9 @@ class OperatorAction(StrEnum):
     CHANGE_PLANS = "plans.change"
     READ_MERCHANTS = "merchants.read"
     CHANGE_MERCHANTS = "merchants.change"
+    SUSPEND_MERCHANTS = "merchants.suspend"
+    # Fill in the onboarding for a merchant, see owners' names and documents, accept and reject.
+    DECIDE_ONBOARDING = "onboarding.decide"
     READ_DISPUTES = "disputes.read"
     DECIDE_DISPUTES = "disputes.decide"
     READ_RISK = "risk.read"
@@ -36,6 +39,7 @@ class OperatorAction(StrEnum):
     ANSWER_REVIEWS = "reviews.answer"
     READ_MONEY = "money.read"
     ADJUST_MONEY = "money.adjust"
+    RELEASE_PAYOUTS = "payouts.release"
     READ_SYSTEM = "system.read"
     READ_TEAM = "team.read"
     CHANGE_TEAM = "team.change"
@@ -57,8 +61,10 @@ OPERATOR_MAY: dict[OperatorRole, frozenset[OperatorAction]] = {
         _A.DECIDE_DISPUTES,
         _A.READ_REVIEWS,
         _A.ANSWER_REVIEWS,
+        _A.SUSPEND_MERCHANTS,
+        _A.DECIDE_ONBOARDING,
     },
-    OperatorRole.FINANCE: _EVERYBODY | {_A.READ_MONEY, _A.ADJUST_MONEY, _A.READ_AUDIT},
+    OperatorRole.FINANCE: _EVERYBODY | {_A.READ_MONEY, _A.ADJUST_MONEY, _A.RELEASE_PAYOUTS, _A.READ_AUDIT},
     OperatorRole.READ_ONLY: _EVERYBODY | {_A.READ_RISK, _A.READ_REVIEWS, _A.READ_MONEY},
 }
 OPERATOR_WORDS = {
@@ -69,9 +75,12 @@ OPERATOR_WORDS = {
     ),
     OperatorRole.RISK: (
         "Risk",
-        "orders, consumers with their names, blocks, disputes with their decision, the decisions, reviews with their answer, the policy",
+        "orders, consumers with their names, blocks, disputes with their decision, the decisions, reviews with their answer, the policy, approvals and suspensions of merchants",
     ),
-    OperatorRole.FINANCE: ("Finance", "money, corrections of a merchant's balance, and the audit log"),
+    OperatorRole.FINANCE: (
+        "Finance",
+        "money, corrections of a merchant's balance, held payouts, and the audit log",
+    ),
     OperatorRole.READ_ONLY: ("Read-only", "looks at everything except names, the team and the audit log"),
 }
 

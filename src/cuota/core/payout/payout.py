@@ -50,7 +50,10 @@ PAYOUT_EDGES = (
 
 @dataclass(frozen=True, slots=True)
 class Payout:
-    """A payout. The amount is in cents; the lines from `first_line` to `last_line` are in it. `account_last4` is where it goes."""
+    """A payout. The amount is in cents; the lines from `first_line` to `last_line` are in it. `account_last4` is where it goes.
+
+    `held_at` is set while the provider holds the payout: it is not sent before somebody releases it.
+    """
 
     merchant_id: UUID
     payout_id: UUID
@@ -69,6 +72,7 @@ class Payout:
     paid_at: datetime | None = None
     returned_at: datetime | None = None
     return_reason: str | None = None
+    held_at: datetime | None = None
 
     @property
     def line_count(self) -> int:

@@ -10,7 +10,7 @@ from uuid import UUID
 from cuota.core.checkout.start import Display, Start
 from cuota.core.consumer import Address, Profile, ShippingAddress
 from cuota.core.installment import Installment
-from cuota.core.merchant import BodyProfile, Merchant
+from cuota.core.merchant import BodyProfile, Merchant, Onboarding
 from cuota.core.order.order import Order
 from cuota.db.checkout.sdk_checkouts import LEFT, STARTED, start_of
 from cuota.db.cluster.across import fetch_across
@@ -28,7 +28,8 @@ SELECT {MONEY}, o.token, d.document, {PLAN.columns}, {STARTED}, {LEFT},
     b.session_hash, b.phone, b.code_hash, b.codes_sent, b.verified_at, b.consumer_id,
     b.profile AS details, b.created_at AS opened_at, b.display, b.shipping, b.device_hash,
     m.name AS merchant, m.minimum, m.maximum, m.defer_funds_capture, m.profile AS body_profile,
-    m.currency AS merchant_currency, m.origins, v.consumer_id AS reviewed, {OWN}
+    m.currency AS merchant_currency, m.origins, m.onboarding, m.suspended_at IS NOT NULL AS suspended,
+    v.consumer_id AS reviewed, {OWN}
 FROM checkout_sessions b JOIN orders o ON o.merchant_id = $1 AND o.order_id = b.order_id
     JOIN order_details d ON d.merchant_id = $1 AND d.order_id = b.order_id JOIN merchants m ON m.merchant_id = $1
     LEFT JOIN sdk_checkouts s ON s.merchant_id = $1 AND s.order_id = b.order_id
@@ -163,6 +164,8 @@ async def read(session: Session, key: SessionKey) -> Opened | None:
             currency=row["merchant_currency"],
             origins=tuple(row["origins"]),
             own=own_of(row),
+            onboarding=Onboarding(row["onboarding"]),
+            suspended=row["suspended"],
         ),
         order=order_of(row),
         token=row["token"],

@@ -7,6 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from cuota.core.desk.person import Person
+from cuota.core.merchant import Onboarding
 from cuota.db.cluster.across import fetch_across
 from cuota.db.desk.people import person_of
 from cuota.db.old_rows import deleting
@@ -33,6 +34,7 @@ _OPEN = """INSERT INTO desk_sessions
     VALUES ($1, $2, $3, $4, $5, $5, $6, $7, $8, $9, $10)"""
 _READ = """SELECT s.session_id, s.session_hash, s.seen_at, s.ends_at, s.proved_at, s.one_step, s.new_factor, p.merchant_id, p.person_id, p.email,
         p.name, p.role, p.invited_at, p.joined_at, p.factor IS NOT NULL AS has_factor, m.name AS merchant,
+        m.onboarding, m.suspended_at IS NOT NULL AS suspended,
         EXISTS (SELECT FROM desk_passkeys k WHERE k.merchant_id = $1 AND k.person_id = s.person_id) AS has_passkey
     FROM desk_sessions s JOIN desk_people p ON p.merchant_id = $1 AND p.person_id = s.person_id
         JOIN merchants m ON m.merchant_id = $1
@@ -92,6 +94,7 @@ class DeskSession:
     """A browser's session. `proved_at` is the time of the last second factor; None before the person is signed in.
 
     `new_factor` is the encrypted secret of an authenticator app that this browser sets up. `has_passkey`: the person has one.
+    `merchant` is the merchant's name; `onboarding` and `suspended` say what it may do now.
     """
 
     session_id: UUID
@@ -104,6 +107,8 @@ class DeskSession:
     person: Person
     merchant: str
     has_passkey: bool
+    onboarding: Onboarding
+    suspended: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +185,8 @@ async def read(
         return None
     return DeskSession(
         row["session_id"], row["session_hash"], row["seen_at"], row["ends_at"], row["proved_at"], row["one_step"],
-        row["new_factor"], person_of(row), row["merchant"], row["has_passkey"],
+        row["new_factor"], person_of(row), row["merchant"], row["has_passkey"], Onboarding(row["onboarding"]),
+        row["suspended"],
     )  # fmt: skip
 
 

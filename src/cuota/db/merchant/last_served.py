@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from cuota.db.session import Session
 
-_READ = "SELECT audience, policy_version, creditor, agency, brand_name, loopback_webhooks FROM last_served"
-_SERVED = """INSERT INTO last_served (audience, policy_version, creditor, agency, brand_name, loopback_webhooks)
-    VALUES ($1, $2, $3, $4, $5, $6)
+_READ = "SELECT audience, policy_version, creditor, agency, brand_name, loopback_webhooks, onboarding FROM last_served"
+_SERVED = """INSERT INTO last_served (audience, policy_version, creditor, agency, brand_name, loopback_webhooks, onboarding)
+    VALUES ($1, $2, $3, $4, $5, $6, $7)
     ON CONFLICT (single) DO UPDATE SET audience = excluded.audience, policy_version = excluded.policy_version,
     creditor = excluded.creditor, agency = excluded.agency, brand_name = excluded.brand_name,
-    loopback_webhooks = excluded.loopback_webhooks"""
+    loopback_webhooks = excluded.loopback_webhooks, onboarding = excluded.onboarding"""
 _WORKED = """INSERT INTO last_served (audience, creditor, agency, brand_name) VALUES ($1, $2, $3, $4)
     ON CONFLICT (single) DO UPDATE SET creditor = excluded.creditor, agency = excluded.agency,
     brand_name = excluded.brand_name"""
@@ -27,6 +27,7 @@ class LastServed:
     agency: str | None
     brand_name: str | None
     loopback_webhooks: bool | None
+    onboarding: str | None
 
 
 async def note(session: Session, served: LastServed) -> None:
@@ -36,7 +37,12 @@ async def note(session: Session, served: LastServed) -> None:
         await session.fetchrow(_WORKED, served.audience, *said)
     else:
         await session.fetchrow(
-            _SERVED, served.audience, served.policy_version, *said, served.loopback_webhooks
+            _SERVED,
+            served.audience,
+            served.policy_version,
+            *said,
+            served.loopback_webhooks,
+            served.onboarding,
         )
 
 

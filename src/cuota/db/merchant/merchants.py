@@ -6,7 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from cuota.core.credential import Scope
-from cuota.core.merchant import BodyProfile, Merchant, OwnSettings
+from cuota.core.merchant import BodyProfile, Merchant, Onboarding, OwnSettings
 from cuota.db.pool import Row
 from cuota.db.session import Session
 
@@ -14,7 +14,8 @@ from cuota.db.session import Session
 OWN = "m.own_minimum, m.own_maximum, m.display_name, m.support_email, m.support_url, m.notify_email, m.logo"
 # The name that consumers see.
 SHOWN_NAME = "coalesce(m.display_name, m.name)"
-COLUMNS = f"""m.merchant_id, m.name, m.minimum, m.maximum, m.defer_funds_capture, m.profile, m.currency, m.origins, {OWN}"""
+COLUMNS = f"""m.merchant_id, m.name, m.minimum, m.maximum, m.defer_funds_capture, m.profile, m.currency, m.origins, m.onboarding,
+    m.suspended_at IS NOT NULL AS suspended, {OWN}"""
 _BY_CLIENT = f"""SELECT {COLUMNS}, c.revoked_at, c.scope, c.name AS credential,
     EXISTS (SELECT FROM desk_people p WHERE p.merchant_id = m.merchant_id AND p.removed_at IS NULL) AS staffed
     FROM credentials c JOIN merchants m USING (merchant_id) WHERE c.client_id = $1"""
@@ -25,8 +26,8 @@ _ALL = f"SELECT {COLUMNS} FROM merchants m ORDER BY m.created_at, m.merchant_id"
 _INSERT = """
 WITH added AS (
     INSERT INTO merchants (merchant_id, name, minimum, maximum, defer_funds_capture, profile, currency, origins,
-        signing_secret, webhook_secret, created_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING merchant_id
+        signing_secret, webhook_secret, created_at, onboarding)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $14) RETURNING merchant_id
 )
 INSERT INTO credentials (client_id, merchant_id, secret_hash, created_at) SELECT $12, merchant_id, $13, $11 FROM added
 """
@@ -43,6 +44,9 @@ WHERE merchant_id = $1
 _TAKEN = """SELECT 1 FROM merchants WHERE merchant_id <> $1 AND (lower(name) = lower($2) OR lower(display_name) = lower($2))
     LIMIT 1"""
 _ORIGINS = "UPDATE merchants SET origins = $2 WHERE merchant_id = $1"
+_SUSPEND = """UPDATE merchants SET suspended_at = CASE WHEN $2::timestamptz IS NOT NULL THEN coalesce(suspended_at, $2) END
+    WHERE merchant_id = $1"""
+_SUSPENDED_SINCE = "SELECT suspended_at FROM merchants WHERE merchant_id = $1"
 
 
 def merchant_of(row: Row) -> Merchant:
@@ -57,6 +61,8 @@ def merchant_of(row: Row) -> Merchant:
         currency=row["currency"],
         origins=tuple(row["origins"]),
         own=own_of(row),
+        onboarding=Onboarding(row["onboarding"]),
+        suspended=row["suspended"],
     )
 
 
@@ -133,7 +139,19 @@ async def insert(
         now,
         client_id,
         secret_hash,
+        merchant.onboarding,
     )
+
+
+async def suspend(session: Session, merchant_id: UUID, since: datetime | None) -> None:
+    """Stop new orders, or let them go on with None. A suspended merchant stays suspended since the first time."""
+    await session.fetchrow(_SUSPEND, merchant_id, since)
+
+
+async def suspended_since(session: Session, merchant_id: UUID) -> datetime | None:
+    """Return since when a merchant is suspended, or None."""
+    row = await session.fetchrow(_SUSPENDED_SINCE, merchant_id)
+    return None if row is None else row["suspended_at"]
 
 
 async def update(session: Session, merchant: Merchant) -> None:

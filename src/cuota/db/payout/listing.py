@@ -18,7 +18,8 @@ NEWEST = 2**31 - 1
 """Above every number of a payout."""
 
 PAYOUT = """SELECT p.payout_id, p.number, p.status, p.amount, p.currency, p.first_line, p.last_line, p.account_id, b.last4,
-        p.cutoff, p.closed_at, p.arrival_date, p.sent_at, p.paid_at, p.returned_at, p.return_reason
+        p.cutoff, p.closed_at, coalesce(p.released_arrival, p.arrival_date) AS arrival_date, p.sent_at, p.paid_at, p.returned_at,
+        p.return_reason, CASE WHEN p.released_at IS NULL THEN p.held_at END AS held_at
     FROM payouts p JOIN bank_accounts b ON b.merchant_id = $1 AND b.account_id = p.account_id
     WHERE p.merchant_id = $1"""
 _PAGE = f"{PAYOUT} AND p.number < $2 AND p.status = ANY ($3::text[]) ORDER BY p.number DESC LIMIT $4"

@@ -11,8 +11,9 @@ from cuota.db.pool import Row
 from cuota.db.position import Position
 from cuota.db.session import Session
 
-_SHOWN = """p.merchant_id, m.name, p.payout_id, p.number, p.status, p.amount, p.currency, p.closed_at, p.arrival_date,
-        b.last4, p.tries, p.problem, p.return_reason, p.try_at"""
+_SHOWN = """p.merchant_id, m.name, p.payout_id, p.number, p.status, p.amount, p.currency, p.closed_at,
+        coalesce(p.released_arrival, p.arrival_date) AS arrival_date, b.last4, p.tries, p.problem, p.return_reason, p.try_at,
+        CASE WHEN p.released_at IS NULL THEN p.held_at END AS held_at"""
 _JOINED = """FROM payouts p JOIN bank_accounts b ON b.merchant_id = p.merchant_id AND b.account_id = p.account_id
         JOIN merchants m ON m.merchant_id = p.merchant_id"""
 # The newest first. A null argument means all. $4 and $5 are the last payout of the page before.
@@ -22,19 +23,26 @@ _PAYOUTS = f"""SELECT {_SHOWN} {_JOINED}
     ORDER BY p.closed_at DESC, p.payout_id LIMIT $3"""
 # The bank's last answer was a problem, or the bank has not said in time that it paid ($1 is today). The oldest first. The index
 # payouts_due holds only payouts that the bank is still asked about.
-_TROUBLE = (
-    "p.try_at IS NOT NULL AND (p.problem IS NOT NULL OR (p.status = 'sent' AND p.arrival_date < $1::date))"
-)
+_TROUBLE = "p.try_at IS NOT NULL AND (p.problem IS NOT NULL OR (p.status = 'sent' AND coalesce(p.released_arrival, p.arrival_date) < $1::date))"
 _TROUBLED = f"""SELECT {_SHOWN} {_JOINED} WHERE {_TROUBLE}
         AND ($3::timestamptz IS NULL OR (p.closed_at, p.payout_id) > ($3, $4::uuid)) ORDER BY p.closed_at, p.payout_id LIMIT $2"""
 _TROUBLES = f"SELECT count(*) AS payouts FROM payouts p WHERE {_TROUBLE}"
+# The index payouts_held holds only these. The oldest first.
+_HELD_NOW = "p.held_at IS NOT NULL AND p.released_at IS NULL"
+_HELD = f"""SELECT {_SHOWN} {_JOINED} WHERE {_HELD_NOW} AND ($2::timestamptz IS NULL OR (p.held_at, p.payout_id) > ($2, $3::uuid))
+    ORDER BY p.held_at, p.payout_id LIMIT $1"""
+_ONE = f"SELECT {_SHOWN} {_JOINED} WHERE p.merchant_id = $1 AND b.merchant_id = $1 AND p.payout_id = $2"
+_COUNT_HELD = f"SELECT count(*) AS payouts, coalesce(sum(p.amount), 0)::bigint AS amount FROM payouts p WHERE {_HELD_NOW}"
 _PAUSED = """SELECT s.merchant_id, m.name, s.paused_since FROM settlements s JOIN merchants m ON m.merchant_id = s.merchant_id
     WHERE s.paused_since IS NOT NULL AND ($1::uuid IS NULL OR s.merchant_id = $1) ORDER BY s.paused_since, m.name"""
 
 
 @dataclass(frozen=True, slots=True)
 class ListedPayout:
-    """A payout in the operator's list, in cents. `tries` counts the calls of the bank since the status changed last."""
+    """A payout in the operator's list, in cents. `tries` counts the calls of the bank since the status changed last.
+
+    `held_at` is set while the payout is held: it waits for somebody to release it.
+    """
 
     merchant_id: UUID
     merchant: str
@@ -50,6 +58,7 @@ class ListedPayout:
     problem: str | None
     return_reason: str | None
     try_at: datetime | None
+    held_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +94,29 @@ async def count_troubled(session: Session, today: date) -> int:
     return row["payouts"] if row else 0
 
 
+async def held(session: Session, limit: int, after: Position | None = None) -> list[ListedPayout]:
+    """Return the payouts that wait for a release, the oldest first."""
+    return _listed(await session.fetch(_HELD, limit, *(after or (None, None))))
+
+
+async def count_held(session: Session) -> tuple[int, int]:
+    """Return how many payouts wait for a release, and their sum in cents."""
+    row = await session.fetchrow(_COUNT_HELD)
+    return (row["payouts"], row["amount"]) if row else (0, 0)
+
+
+async def read_one(session: Session, merchant_id: UUID, payout_id: UUID) -> ListedPayout | None:
+    """Return one payout, or None."""
+    found = _listed(await session.fetch(_ONE, merchant_id, payout_id))
+    return found[0] if found else None
+
+
 def _listed(rows: list[Row]) -> list[ListedPayout]:
     return [
         ListedPayout(
             row["merchant_id"], row["name"], row["payout_id"], row["number"], PayoutStatus(row["status"]), row["amount"],
             row["currency"], row["closed_at"], row["arrival_date"], row["last4"], row["tries"], row["problem"],
-            row["return_reason"], row["try_at"],
+            row["return_reason"], row["try_at"], row["held_at"],
         )
         for row in rows
     ]  # fmt: skip

@@ -21,7 +21,8 @@ WITH claimed AS (
         SELECT payout_id FROM payouts WHERE merchant_id = $1 AND try_at <= $2
         ORDER BY try_at, number LIMIT $4 FOR UPDATE SKIP LOCKED
     ) due WHERE p.merchant_id = $1 AND p.payout_id = due.payout_id AND p.try_at <= $2
-    RETURNING p.merchant_id, p.payout_id, p.number, p.status, p.amount, p.currency, p.arrival_date, p.paid_at, p.account_id, p.tries
+    RETURNING p.merchant_id, p.payout_id, p.number, p.status, p.amount, p.currency,
+        coalesce(p.released_arrival, p.arrival_date) AS arrival_date, p.paid_at, p.account_id, p.tries
 )
 SELECT c.*, b.routing, b.account, m.name FROM claimed c
     JOIN bank_accounts b ON b.merchant_id = $1 AND b.account_id = c.account_id JOIN merchants m ON m.merchant_id = $1

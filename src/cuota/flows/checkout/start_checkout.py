@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from cuota.core.checkout.start import Start
-from cuota.core.merchant import Merchant, require_in_range
+from cuota.core.merchant import Merchant, require_in_range, require_selling
 from cuota.core.order.order import Order, edge
 from cuota.core.refusal import Code, Refused
 from cuota.db.checkout import sdk_checkouts
@@ -30,10 +30,12 @@ async def start_checkout(
 ) -> Begun:
     """Create the order, or find the order that this signed text created before.
 
-    Raises Refused(amount_out_of_range); the merchant's webhook then gets `order.rejected` once.
+    Raises Refused(amount_out_of_range); the merchant's webhook then gets `order.rejected` once. Raises Refused also if the merchant may
+    make no new orders.
     """
     if (earlier := await find_started(context, merchant, start.body_hash)) is not None:
         return await _told_here(context, earlier, start.origin)
+    require_selling(merchant, sandbox=context.settings.sandbox)
     order = new_order(context, merchant, request, auto_capture=auto_capture)
     refused = _out_of_range(merchant, request.amount)
     if refused is not None:

@@ -11,6 +11,7 @@ from cuota.core.checkout import ending as ends
 from cuota.core.checkout.referral import refer
 from cuota.core.consumer import Profile
 from cuota.core.installment import schedule
+from cuota.core.merchant import may_sell
 from cuota.core.order.job import JobState, Settled
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
@@ -52,6 +53,7 @@ OTHER_PURCHASE = (
 OTHER_NUMBER = (
     "This order was placed with another phone number. Go back to the first step and confirm that number."
 )
+NOT_SELLING = "This shop cannot take payments in installments right now. Nothing was charged."
 NOT_DECIDING = "Orders cannot be completed right now. Nothing was charged; please try again."
 
 ENTER_AGAIN = "Your card could not be read, and nothing was charged. Please enter it again."
@@ -106,6 +108,8 @@ async def pay_with(
     """Do the same with a card that the card rail already knows, and that may be charged."""
     order, now = checkout.order, context.now()
     ends.require_open(order, now)
+    if not may_sell(checkout.merchant, sandbox=context.settings.sandbox):
+        raise Problem(notice=NOT_SELLING)
     consumer_id, profile, phone, terms = _agreed_terms(context, checkout, agreement_hash)
     first = terms.plan[0]
     charge = Charge(

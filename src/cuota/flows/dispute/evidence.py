@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import base64
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -14,9 +12,8 @@ from cuota.core.dispute.dispute import DisputeParty
 from cuota.core.dispute.evidence import MOST_TEXT, Evidence, EvidenceFile
 from cuota.core.refusal import Code, FieldError, Refused
 from cuota.db.dispute import files as stored
-from cuota.db.dispute.files import FileContent, SealedFile
-from cuota.db.vault import Vault
 from cuota.flows.context import Context
+from cuota.flows.sealed_file import FileKeys, open_file, seal_file
 
 # One side can send at most this many statements in a dispute, so that nobody can fill the database.
 MOST_STATEMENTS = 20
@@ -73,8 +70,7 @@ async def store_evidence(
         )
     evidence_id, vault = context.new_id(), context.vault
     for number, file in enumerate(files, 1):
-        # In a thread, so that the worker answers others meanwhile.
-        sealed = await asyncio.to_thread(_sealed, vault, file, evidence_id, number)
+        sealed = await seal_file(vault, file, _keys(evidence_id, number))
         await stored.add(context.pool, merchant_id, dispute_id, evidence_id, number, sealed, context.now())
     return Evidence(evidence_id, dispute_id, party, vault.encrypt(text, _text_key(evidence_id)), outgoing)
 
@@ -93,15 +89,6 @@ async def saved_or_removed(
         raise
 
 
-def _sealed(vault: Vault, file: EvidenceFile, evidence_id: UUID, number: int) -> SealedFile:
-    return SealedFile(
-        vault.encrypt(file.name, _name_key(evidence_id, number)),
-        file.media_type,
-        len(file.content),
-        vault.encrypt(base64.b64encode(file.content).decode(), _file_key(evidence_id, number)),
-    )
-
-
 async def statements(context: Context, merchant_id: UUID, dispute_id: UUID) -> list[Statement]:
     """Return everything that was written and sent in a dispute, the earliest first."""
     vault = context.vault
@@ -115,7 +102,7 @@ async def statements(context: Context, merchant_id: UUID, dispute_id: UUID) -> l
             tuple(
                 ShownFile(
                     file.number,
-                    vault.decrypt(file.name, _name_key(file.evidence_id, file.number)),
+                    vault.decrypt(file.name, _keys(file.evidence_id, file.number)[0]),
                     file.media_type,
                     file.size,
                 )
@@ -134,13 +121,8 @@ async def read_file(
     found = await stored.content(context.pool, merchant_id, dispute_id, evidence_id, number)
     if found is None:
         return None
-    return found.party, await asyncio.to_thread(_opened, context.vault, found, evidence_id, number)
-
-
-def _opened(vault: Vault, found: FileContent, evidence_id: UUID, number: int) -> EvidenceFile:
-    name = vault.decrypt(found.name, _name_key(evidence_id, number))
-    content = base64.b64decode(vault.decrypt(found.content, _file_key(evidence_id, number)))
-    return EvidenceFile(name, found.media_type, content)
+    keys = _keys(evidence_id, number)
+    return found.party, await open_file(context.vault, found.name, found.media_type, found.content, keys)
 
 
 async def files_of(
@@ -165,9 +147,5 @@ def _text_key(evidence_id: UUID) -> str:
     return f"dispute-evidence:{evidence_id}"
 
 
-def _name_key(evidence_id: UUID, number: int) -> str:
-    return f"dispute-file-name:{evidence_id}:{number}"
-
-
-def _file_key(evidence_id: UUID, number: int) -> str:
-    return f"dispute-file:{evidence_id}:{number}"
+def _keys(evidence_id: UUID, number: int) -> FileKeys:
+    return f"dispute-file-name:{evidence_id}:{number}", f"dispute-file:{evidence_id}:{number}"

@@ -11,9 +11,11 @@ from uuid import UUID
 import asyncpg
 
 from cuota.core import money
-from cuota.core.merchant import BodyProfile, Merchant
+from cuota.core.merchant import BodyProfile, Merchant, Onboarding
 from cuota.db.merchant import credentials, merchants
 from cuota.db.merchant.credentials import Credential
+from cuota.db.payout import holds
+from cuota.db.payout.holds import HoldReason
 from cuota.db.session import Session
 from cuota.flows.context import Context, new_token, utc_now
 from cuota.flows.merchant.sandbox_account import give_test_account
@@ -73,7 +75,10 @@ def _with(merchant: Merchant, terms: MerchantTerms) -> Merchant:
 
 
 async def create_merchant(context: Context, terms: MerchantTerms) -> NewCredentials:
-    """Add a merchant with one credential. Raises BadMerchant if a term is not valid or the name is taken."""
+    """Add a merchant with one credential. Raises BadMerchant if a term is not valid or the name is taken.
+
+    If the settings require an approval, it takes no real orders before that, and its payouts are held.
+    """
     base = Merchant(
         merchant_id=new_token(),
         name="",
@@ -83,6 +88,7 @@ async def create_merchant(context: Context, terms: MerchantTerms) -> NewCredenti
         profile=BodyProfile.STRICT,
         currency=money.CURRENCY,
         origins=(),
+        onboarding=Onboarding.OPEN if context.settings.onboarding_required else Onboarding.NONE,
     )
     merchant = _with(base, terms)
     bound = str(merchant.merchant_id)
@@ -107,6 +113,9 @@ async def create_merchant(context: Context, terms: MerchantTerms) -> NewCredenti
                 secret_hash=context.vault.hash("client-secret", new.client_secret),
                 now=utc_now(),
             )
+            if merchant.onboarding is Onboarding.OPEN:
+                ids = merchant.merchant_id, HoldReason.UNAPPROVED
+                await holds.hold(session, *ids, context.now(), on=True)
             if context.settings.sandbox:
                 now, account_id = context.now(), context.new_id()
                 await give_test_account(session, context.vault, merchant.merchant_id, account_id, now)

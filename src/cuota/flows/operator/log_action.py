@@ -21,18 +21,29 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class OperatorActor:
-    """Who acts, and the IP address. For a command, `person` is None and `user` is the user of the operating system."""
+    """Who acts, and the IP address. For a command, `person` is None and `user` is the user of the operating system.
+
+    For a background job, `job` is what it does, and the others are empty.
+    """
 
     person: Operator | None
     address: str = ""
     user: str = ""
+    job: str = ""
 
     @property
     def words(self) -> str:
         """The actor's name and e-mail address, as they are now."""
         if self.person is not None:
             return f"{self.person.name} <{self.person.email}>"
+        if self.job:
+            return f"the service, {self.job}"
         return f"command line, user {self.user}" if self.user else "command line"
+
+    @property
+    def role(self) -> str:
+        """The person's role, or what acts instead of a person."""
+        return self.person.role if self.person is not None else "job" if self.job else "command"
 
 
 COMMAND_LINE = OperatorActor(None)
@@ -60,15 +71,24 @@ async def log_action(
     person = actor.person
     entry = OperatorEntry(
         context.new_id(), context.now(), person.person_id if person else None, actor.words,
-        person.role if person else "command", actor.address, note.action, note.about, printable(note.subject),
+        actor.role, actor.address, note.action, note.about, printable(note.subject),
         printable(note.reason), note.before, note.after,
     )  # fmt: skip
     await operator_log.add(session or context.pool, entry)
 
 
-async def tell_merchant(context: Context, merchant_id: UUID, note: OperatorNote) -> None:
-    """Write an action that was done into the merchant's own audit log too. The reason stays with the operator."""
+async def tell_merchant(
+    context: Context, merchant_id: UUID, note: OperatorNote, session: Session | None = None
+) -> None:
+    """Write an action into the merchant's own audit log too. The reason stays with the operator.
+
+    With `session`, the entry is a part of that session's transaction. Without one, the action was done already: a failure is logged
+    and not raised.
+    """
     told = AuditNote(note.action, "Your payment provider changed this", before=note.before, after=note.after)
+    if session is not None:
+        await record(context, merchant_id, Actor(None), told, session)
+        return
     with afterwards(f"{note.action} in the merchant's audit log"):
         await record(context, merchant_id, Actor(None), told)
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from cuota.core.checkout.start import Start
-from cuota.core.merchant import Merchant, require_in_range
+from cuota.core.merchant import Merchant, require_in_range, require_selling
 from cuota.core.order.event import Event
 from cuota.core.order.order import Order, Status, edge
 from cuota.core.refusal import Code, Refused
@@ -48,11 +48,12 @@ async def create_order(
     remember: Callable[[Created], Answer] | None = None,
     start: Start | None = None,
 ) -> Created:
-    """Create an order. Raises Refused if the amount is outside the merchant's range.
+    """Create an order. Raises Refused if the amount is outside the merchant's range, or the merchant may make no new orders.
 
     `remember` makes the response that is stored for the request's Idempotency-Key. `start` describes a checkout that a page
     started, if one did.
     """
+    require_selling(merchant, sandbox=context.settings.sandbox)
     require_in_range(merchant, request.amount)
     order = new_order(context, merchant, request, auto_capture=not merchant.defer_funds_capture)
     token = new_token()

@@ -19,6 +19,7 @@ from cuota.flows.context import Context, utc_now
 from cuota.flows.desk.bad_change import BadChange
 from cuota.flows.desk.record import OPERATOR, Actor
 from cuota.flows.merchant.seal_bank_account import seal
+from cuota.flows.onboarding.change_checklist import note_change
 
 CHANGED_BEFORE = "This change was made before, by the first click. Nothing was changed twice."
 
@@ -53,6 +54,8 @@ async def change_bank_account(
     except asyncpg.UniqueViolationError:
         raise BadChange(CHANGED_BEFORE) from None
     context.happened(Event("bank_account.changed", 0))
+    # If the operator has accepted another account, this one is to be checked.
+    await note_change(context, merchant_id)
     return effective_at
 
 
@@ -65,6 +68,7 @@ async def cancel_change(context: Context, merchant_id: UUID, actor: Actor = OPER
     last4 = await bank_accounts.withdraw_change(context.pool, merchant_id, context.now(), _told(actor))
     if last4 is not None:
         context.happened(Event("bank_account.changed", 0))
+        await note_change(context, merchant_id)
     return last4
 
 

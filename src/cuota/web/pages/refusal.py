@@ -24,6 +24,10 @@ _RANGE = (
     "This payment could not be started",
     "Orders of this amount cannot be paid in installments in this shop. Nothing was charged.",
 )
+_STOPPED = (
+    "This payment could not be started",
+    "This shop cannot take payments in installments right now. Nothing was charged.",
+)
 _OURS = (
     "We cannot answer right now",
     "Nothing was charged. Go back to the shop and try again in a moment.",
@@ -37,6 +41,8 @@ def refusal(request: Request, refused: Refused, back: str | None) -> Response:
     headline, text = _OURS if ours else _WRONG
     if refused.code is Code.AMOUNT_OUT_OF_RANGE:
         headline, text = _RANGE
+    if refused.code in {Code.MERCHANT_SUSPENDED, Code.MERCHANT_NOT_APPROVED}:
+        headline, text = _STOPPED
     reasons = [masked(f"{error.field} {error.message}"[:_LONGEST]) for error in refused.errors]
     more = len(reasons) - MOST_REASONS
     context: PageContext = {

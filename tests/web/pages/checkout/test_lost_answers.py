@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from cuota.flows.context import Context
+from cuota.flows.merchant.suspend_merchant import suspend_merchant
 from cuota.rails.card.breaker import Breaker
 from cuota.rails.card.protocol import CardAnswer, ChargeRequest
 from cuota.rails.card.sandbox import SandboxCardRail
@@ -66,6 +67,23 @@ async def test_a_lost_answer_shows_the_working_page_and_is_settled_exactly_once(
         await settle_due_orders(context)
     assert (await visitor.open(address_of(order))).outcome == "approved"
     assert (await merchant.read(order))["orderStatus"] == "Approved"
+    assert await charges(service, order) == [(2500, True, None)]
+
+
+async def test_a_charge_that_is_under_way_is_settled_also_if_the_merchant_is_suspended_meanwhile(
+    service: Running, merchant: Merchant, line: Line
+) -> None:
+    visitor, rail, context = line
+    order = await merchant.create()
+    rail.breaks = "altogether"
+    await visitor.buy(order)
+    await suspend_merchant(context, merchant.name, hold=False)
+    assert (await visitor.open(address_of(order))).heading == "Your payment is on its way"
+    rail.breaks = None
+    async with service.clock.moved(seconds=16):
+        await settle_due_orders(context)
+        await settle_due_orders(context)
+    assert (await visitor.open(address_of(order))).outcome == "approved"
     assert await charges(service, order) == [(2500, True, None)]
 
 

@@ -15,11 +15,13 @@ from cuota.core.order.movement import MovementKind, MovementRequest
 from cuota.db.desk import approvals
 from cuota.flows.desk.approve_move import ask_approval
 from cuota.flows.desk.record import Actor
+from cuota.flows.onboarding.read_checklist import read_checklist
 from cuota.flows.webhook.show_event import event_id
 from cuota.web.app import ROUTES
 from cuota.web.desk_routes import DESK
 from support.disputes import disputed
 from support.makers import Merchant
+from support.onboarding import fill
 from support.pages.passkeys import Keyed
 from support.pages.staff import Staff
 from support.request_log import written
@@ -117,7 +119,11 @@ async def test_another_merchants_ids_are_answered_like_ids_that_nobody_has(
     (file,) = await pool.fetch(
         "SELECT evidence_id FROM dispute_files WHERE dispute_id = $1", dispute.dispute_id
     )
+    await fill(auto_merchant.service.context, auto_merchant.merchant_id)
+    onboarding = (await read_checklist(auto_merchant.service.context, auto_merchant.merchant_id)).facts
     theirs = {
+        "owner_id": str(onboarding.owners[0].owner_id),
+        "document_id": str(onboarding.documents[0].document_id),
         "order_id": order["orderId"],
         "person_id": str(person.person_id),
         "event_id": event_id(UUID(order["orderId"]), 1),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
-from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -27,6 +26,7 @@ from cuota.web.pages.account.limited import counted, with_status
 from cuota.web.pages.account.view import amount, common
 from cuota.web.pages.account.visit import Known, missing, of_plan, of_plan_with_files, plan_path
 from cuota.web.pages.checkout.session import see_other
+from cuota.web.pages.download import download
 from cuota.web.pages.render import PageContext, page
 from cuota.web.service import service_of
 
@@ -239,10 +239,4 @@ async def file(request: Request, known: Known, detail: PlanDetail) -> Response:
     found = await read_file(context, *ids, evidence_id, int(number))
     if found is None or found[0] not in {DisputeParty.CONSUMER, DisputeParty.OPERATOR}:
         return missing(request)
-    headers = {
-        "Content-Disposition": f"attachment; filename*=UTF-8''{quote(found[1].name)}",
-        "X-Content-Type-Options": "nosniff",
-        "Content-Security-Policy": "default-src 'none'; sandbox",
-        "Cache-Control": "no-store",
-    }
-    return Response(found[1].content, media_type=found[1].media_type, headers=headers)
+    return download(found[1])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import wraps
 from uuid import UUID
@@ -12,7 +11,6 @@ from uuid import UUID
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cuota.core.dispute.evidence_file import MOST_TOTAL_BYTES
 from cuota.core.refusal import Code, Refused
 from cuota.db.plan.accounts import PlanDetail
 from cuota.flows.plan.enter_account import SESSION_LIFE, Visit, load_account
@@ -23,12 +21,11 @@ from cuota.web.pages.checkout.session import (
     form_of,
     keep_secret,
     kept_secret,
-    require_own,
     see_other,
 )
+from cuota.web.pages.files_form import early, files_form, unread_form
 from cuota.web.pages.render import ACCOUNT_ERRORS, problem
 from cuota.web.service import service_of
-from cuota.web.upload import read_upload, upload_place
 
 PATH = "/account"
 PLACE = "account page"
@@ -113,22 +110,12 @@ def of_plan(handler: PlanHandler) -> Callable[[Request], Awaitable[Response]]:
 
 
 def _unread(request: Request, refused: Refused) -> Response:
-    """Return the page for a form whose body is too large or cannot be read."""
-    if refused.code is Code.BODY_TOO_LARGE:
-        most = f"{MOST_TOTAL_BYTES // 2**20} MB"
-        text = f"Your files may have at most {most} together. Nothing was sent. Go back and choose smaller files."
-        return problem(request, 413, "These files are too large", text)
+    """Return the page for a form that is too large or cannot be read, or that must wait."""
     if refused.code is Code.UNAVAILABLE:
         answer = problem(request, 503, "Please try again in a minute", refused.message)
         answer.headers["Retry-After"] = str(refused.retry_after)
         return answer
-    return problem(request, 400, "This form could not be read", refused.message)
-
-
-def _early(response: Response) -> Response:
-    """Close the connection after an answer that does not wait for the files, so that the browser stops sending them."""
-    response.headers["Connection"] = "close"
-    return response
+    return unread_form(request, refused)
 
 
 async def plan_in_path(request: Request, known: Known) -> PlanDetail | None:
@@ -152,21 +139,18 @@ def of_plan_with_files(handler: PlanHandler) -> Callable[[Request], Awaitable[Re
     async def run(request: Request) -> Response:
         visit = await visit_of(request)
         if visit is None or visit.consumer_id is None:
-            return _early(signed_out())
+            return early(signed_out())
         known = Known(visit, visit.consumer_id, {})
         detail = await plan_in_path(request, known)
         if detail is None:
-            return _early(missing(request))
-        async with AsyncExitStack() as held:
-            try:
-                await held.enter_async_context(upload_place(visit.consumer_id))
-                form = await read_upload(request)
-                require_own(request, visit.secret, PLACE, form.fields)
-            except Stop as stop:
-                return stop.response
-            except Refused as refused:
-                return _early(_unread(request, refused))
-            return await handler(request, replace(known, form=form.fields, files=tuple(form.files)), detail)
+            return early(missing(request))
+        try:
+            async with files_form(request, visit.consumer_id, visit.secret, PLACE, _unread) as form:
+                return await handler(
+                    request, replace(known, form=form.fields, files=tuple(form.files)), detail
+                )
+        except Stop as stop:
+            return stop.response
 
     return run
 

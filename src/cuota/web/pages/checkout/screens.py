@@ -8,6 +8,7 @@ from starlette.responses import Response
 from cuota.core import money
 from cuota.core.checkout.ending import CARD_TRIES
 from cuota.core.consumer import Profile
+from cuota.core.merchant import may_sell
 from cuota.core.order.order import Status
 from cuota.core.risk.review import ReviewState
 from cuota.db.checkout.loaded import Checkout
@@ -116,7 +117,24 @@ async def _ended(request: Request, checkout: Checkout, secret: str, said: str | 
         message = told(checkout, "closed", "session_expired")
         place = place_of(checkout)
         return problem(request, 410, "This checkout expired", text, back=back, told=message, place=place)
-    return None
+    return _stopped(request, checkout) if is_stopped(request, checkout) else None
+
+
+def is_stopped(request: Request, checkout: Checkout) -> bool:
+    """Whether this checkout cannot go on, because its merchant may make no new orders: it was suspended meanwhile."""
+    order, sandbox = checkout.order, service_of(request).settings.sandbox
+    waits = order.status is Status.CREATED and order.charging is None
+    return waits and not may_sell(checkout.merchant, sandbox=sandbox)
+
+
+def _stopped(request: Request, checkout: Checkout) -> Response:
+    shop = checkout.merchant.name
+    back = way_back(checkout, success=False), f"Back to {shop}"
+    text = f"{shop} cannot take payments in installments right now. Nothing was charged. Choose another way to pay in the shop."
+    # The merchant's page must not open the same checkout again by itself.
+    message, place = told(checkout, "closed", "closed_by_merchant"), place_of(checkout)
+    headline = "This payment cannot go on"
+    return problem(request, 403, headline, text, back=back, told=message, place=place)
 
 
 def _said(request: Request, checkout: Checkout, said: str | None, step: str) -> str | None:

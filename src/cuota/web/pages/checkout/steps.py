@@ -89,8 +89,13 @@ async def elsewhere(request: Request) -> Response:
     return see_other(f"{base_path(merchant_id, order_id)}{query}")
 
 
-def _step(needs: str) -> Callable[[CheckoutStep], Callable[[Request], Awaitable[Response]]]:
-    """Make a handler for the form of a step. It checks the session and the form, and that the step `needs` is reached."""
+def _step(
+    needs: str, *, ends: bool = False
+) -> Callable[[CheckoutStep], Callable[[Request], Awaitable[Response]]]:
+    """Make a handler for the form of a step. It checks the session and the form, and that the step `needs` is reached.
+
+    While the merchant is suspended, only a step that `ends` the checkout is possible.
+    """
 
     def wrap(step: CheckoutStep) -> Callable[[Request], Awaitable[Response]]:
         @wraps(step)
@@ -98,9 +103,10 @@ def _step(needs: str) -> Callable[[CheckoutStep], Callable[[Request], Awaitable[
             try:
                 checkout, secret = await checkout_of(request)
                 form = await form_of(request, secret)
-                if not screens.reached(checkout, needs):
-                    notice = "This step comes later."
-                    return await screens.screen(request, checkout, secret, status=409, notice=notice)
+                stopped = not ends and screens.is_stopped(request, checkout)
+                if stopped or not screens.reached(checkout, needs):
+                    status, notice = (None, None) if stopped else (409, "This step comes later.")
+                    return await screens.screen(request, checkout, secret, status=status, notice=notice)
                 return await step(request, checkout, secret, form)
             except Stop as stop:
                 return stop.response
@@ -256,7 +262,7 @@ async def forget(request: Request, checkout: Checkout, secret: str, form: dict[s
     return response
 
 
-@_step("phone")
+@_step("phone", ends=True)
 async def leave(request: Request, checkout: Checkout, secret: str, form: dict[str, str]) -> Response:
     """Cancel the checkout: set the order to Abandoned, and show the page that leads back to the shop."""
     del form

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from urllib.parse import quote
 from uuid import UUID
 
 from starlette.requests import Request
@@ -37,6 +36,7 @@ from cuota.web.pages.desk.dispute_view import (
 )
 from cuota.web.pages.desk.view import common, day_of, sort_options
 from cuota.web.pages.desk.visit import PATH, Desk, allowed, allowed_with_files, id_in_path, missing
+from cuota.web.pages.download import download
 from cuota.web.pages.render import PageContext, page
 from cuota.web.problem import status_of
 from cuota.web.service import service_of
@@ -211,10 +211,4 @@ async def file(request: Request, desk: Desk) -> Response:
     found = await read_file(service_of(request).context, *ids, evidence_id, int(number))
     if found is None:
         return missing(request)
-    headers = {
-        "Content-Disposition": f"attachment; filename*=UTF-8''{quote(found[1].name)}",
-        "X-Content-Type-Options": "nosniff",
-        "Content-Security-Policy": "default-src 'none'; sandbox",
-        "Cache-Control": "no-store",
-    }
-    return Response(found[1].content, media_type=found[1].media_type, headers=headers)
+    return download(found[1])

@@ -36,6 +36,7 @@ STATES = {
     PayoutStatus.PAID: ("Paid", "done"),
     PayoutStatus.RETURNED: ("Returned", "bad"),
 }
+_HELD = ("Held by your payment provider", "wait")
 TYPES = {
     LineType.CAPTURE: "Capture",
     LineType.REFUND: "Refund",
@@ -104,12 +105,12 @@ def _balance(found: Balance) -> list[tuple[str, str, str]]:
 
 def payout_row(each: Payout) -> PageContext:
     """Return the values of one payout."""
-    word, kind = STATES[each.status]
+    word, kind = STATES[each.status] if each.held_at is None else _HELD
     return {
         "address": f"{_PAYOUTS}/{each.payout_id}",
         "number": each.number,
         "closed": day_of(each.closed_at),
-        "arrival": day(each.arrival_date, year=True),
+        "arrival": day(each.arrival_date, year=True) if each.held_at is None else "after its release",
         "account": each.account_last4,
         "lines": f"{each.line_count:,}",
         "state": {"word": word, "kind": kind},
@@ -143,6 +144,9 @@ async def payout(request: Request, desk: Desk) -> Response:
 
 def _facts(found: Payout) -> list[tuple[str, str]]:
     rows = [("Closed", when(found.closed_at)), ("Arrives", day(found.arrival_date, year=True)), ("Bank account", f"ending in {found.account_last4}")]  # fmt: skip
+    if found.held_at is not None:
+        # It is counted anew when the payout is released.
+        rows[1:2] = [("Arrives", "when your payment provider releases it")]
     named = (("Sent", found.sent_at), ("Paid", found.paid_at), ("Returned", found.returned_at))
     rows += [(label, when(at)) for label, at in named if at is not None]
     return [*rows, ("Why it came back", found.return_reason)] if found.return_reason else rows

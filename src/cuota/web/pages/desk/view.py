@@ -11,6 +11,7 @@ from cuota.core import money
 from cuota.core.dates import day, stamp
 from cuota.core.desk.role import ROLE_WORDS, Action, may
 from cuota.core.desk.sort import Sort
+from cuota.core.merchant import Onboarding
 from cuota.core.order.order import Order, PaymentState, Status
 from cuota.web.pages.checkout.session import csrf_of
 from cuota.web.pages.desk.visit import PATH, Desk
@@ -34,6 +35,7 @@ _NAV = (
     ("Webhooks", f"{PATH}/webhooks", Action.READ_WEBHOOKS),
     ("Requests", f"{PATH}/requests", Action.READ_REQUESTS),
     ("Developers", f"{PATH}/developers", Action.READ_KEYS),
+    ("Business", f"{PATH}/onboarding", Action.FILL_ONBOARDING),
     ("Settings", f"{PATH}/settings", Action.READ_SETTINGS),
     ("Team", f"{PATH}/team", Action.READ_TEAM),
     ("Audit log", f"{PATH}/audit", Action.READ_AUDIT),
@@ -58,6 +60,9 @@ SAID = {
     "asked": "Your request is there. The money moves when another person of your team approves it.",
     "rejected": "The request was rejected. Nothing was moved.",
     **PASSKEYS_SAID,
+    "saved": "The change is saved. Your payment provider checks it.",
+    "sent": "The documents are there. Your payment provider checks them.",
+    "gone": "It is removed.",
     "keys": "The change is done. It is in force within a few seconds.",
     "moved": "The clock was moved. Everything that was due on the way has happened, each at its own time.",
     "bank": "The bank account was changed. All owners get a mail about this now.",
@@ -92,8 +97,22 @@ def common(request: Request, desk: Desk, title: str, *, here: str, lead: str | N
         "values": {},
         "notice": said,
         "notice_tone": "done",
+        "standing": _standing(request, desk),
         **by_passkey(PATH, available=desk.visit.session.has_passkey and not desk.fresh),
     }
+
+
+def _standing(request: Request, desk: Desk) -> PageContext | None:
+    """Return what every page says while the merchant may not make new orders or is not paid, with a link for who can help."""
+    session, sandbox = desk.visit.session, service_of(request).settings.sandbox
+    if session.suspended:
+        text = "New orders are suspended by your payment provider. Captures, voids and refunds go on."
+        return {"text": text, "address": ""}
+    if session.onboarding is not Onboarding.OPEN:
+        return None
+    refused = "payouts are held" if sandbox else "real orders are refused and payouts are held"
+    address = f"{PATH}/onboarding" if desk.may(Action.FILL_ONBOARDING) else ""
+    return {"text": f"Your account is not approved yet. Until then, {refused}.", "address": address}
 
 
 def by_passkey(root: str, *, available: bool) -> PageContext:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import wraps
 from uuid import UUID
@@ -13,18 +12,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.desk.role import Action, may
-from cuota.core.dispute.evidence_file import MOST_TOTAL_BYTES
 from cuota.core.refusal import Code, Refused
 from cuota.db.row_security import narrow
 from cuota.flows.context import utc_now
 from cuota.flows.desk.record import Actor
 from cuota.flows.desk.sign_in import SESSION_LIFE, DeskVisit, load_visit
 from cuota.web.ids import guid
-from cuota.web.pages.checkout.session import Stop, form_of, keep_secret, kept_secret, require_own, see_other
+from cuota.web.pages.checkout.session import Stop, form_of, keep_secret, kept_secret, see_other
+from cuota.web.pages.files_form import early, files_form, unread_form
 from cuota.web.pages.render import PageForm, problem
 from cuota.web.server.client_address import seen_address
 from cuota.web.service import service_of
-from cuota.web.upload import read_upload, upload_place
 
 PATH = "/desk"
 PLACE = "dashboard page"
@@ -151,23 +149,16 @@ def allowed_with_files(*actions: Action) -> Callable[[DeskHandler], Callable[[Re
         async def run(request: Request) -> Response:
             visit = await visit_of(request)
             if visit is None or not visit.signed_in:
-                return _early(sign_in_first())
+                return early(sign_in_first())
             desk = _desk(request, visit, {})
             if not all(map(desk.may, actions)):
-                return _early(not_allowed(request, desk))
-            async with AsyncExitStack() as held:
-                try:
-                    await held.enter_async_context(upload_place(visit.person.person_id))
-                    form = await read_upload(request)
-                    require_own(request, visit.secret, PLACE, form.fields)
-                except Stop as stop:
-                    return stop.response
-                except Refused as refused:
-                    return _early(_unread(request, refused))
-                try:
+                return early(not_allowed(request, desk))
+            sender = visit.person.person_id
+            try:
+                async with files_form(request, sender, visit.secret, PLACE, _unread) as form:
                     return await handler(request, replace(desk, form=form.fields, files=tuple(form.files)))
-                except Stop as stop:
-                    return stop.response
+            except Stop as stop:
+                return stop.response
 
         run.actions = actions  # type: ignore[attr-defined]
         return run
@@ -175,20 +166,11 @@ def allowed_with_files(*actions: Action) -> Callable[[DeskHandler], Callable[[Re
     return made
 
 
-def _early(response: Response) -> Response:
-    """Close the connection after an answer that does not wait for the files, so that the browser stops sending them."""
-    response.headers["Connection"] = "close"
-    return response
-
-
 def _unread(request: Request, refused: Refused) -> Response:
-    """Return the page for a form whose body is too large or cannot be read."""
+    """Return the page for a form that is too large or cannot be read, or that must wait."""
     if refused.code is Code.UNAVAILABLE:
         return DESK_ERRORS.answer(request, refused)
-    if refused.code is Code.BODY_TOO_LARGE:
-        text = f"Your files may have at most {MOST_TOTAL_BYTES // 2**20} MB together. Nothing was sent."
-        return problem(request, 413, "These files are too large", text)
-    return problem(request, 400, "This form could not be read", refused.message)
+    return unread_form(request, refused)
 
 
 def id_in_path(request: Request, name: str) -> UUID:

@@ -7,9 +7,11 @@ from cuota.web.pages.operator import (
     disputes,
     enter,
     hardship,
+    held_payout,
     home,
     log,
     losses,
+    merchant,
     merchants,
     messages,
     new_merchant,
@@ -26,6 +28,6 @@ from cuota.web.pages.operator import (
 )
 
 __all__ = [
-    "blocks", "books", "consumers", "disputes", "enter", "hardship", "home", "log", "losses", "merchants", "messages", "new_merchant",
-    "orders", "passkeys", "payouts", "policies", "provider", "reviews", "risk", "system", "team", "velocity",
+    "blocks", "books", "consumers", "disputes", "enter", "hardship", "held_payout", "home", "log", "losses", "merchant", "merchants",
+    "messages", "new_merchant", "orders", "passkeys", "payouts", "policies", "provider", "reviews", "risk", "system", "team", "velocity",
 ]  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from urllib.parse import quote
 from uuid import UUID
 
 from starlette.requests import Request
@@ -25,6 +24,7 @@ from cuota.flows.operator.log_action import OperatorNote, log_action
 from cuota.web.pages.checkout.session import Stop, see_other
 from cuota.web.pages.desk.dispute_view import REASONS, size_words
 from cuota.web.pages.desk.view import day_of, when
+from cuota.web.pages.download import download
 from cuota.web.pages.operator.parts import ListPage, cell, section, state, table
 from cuota.web.pages.operator.view import common, failed
 from cuota.web.pages.operator.visit import PATH, OperatorDesk, allowed, id_in_path, missing, prove
@@ -231,10 +231,4 @@ async def file(request: Request, desk: OperatorDesk) -> Response:
     found = await read_file(service_of(request).context, *ids, evidence_id, int(number))
     if found is None:
         return missing(request)
-    headers = {
-        "Content-Disposition": f"attachment; filename*=UTF-8''{quote(found[1].name)}",
-        "X-Content-Type-Options": "nosniff",
-        "Content-Security-Policy": "default-src 'none'; sandbox",
-        "Cache-Control": "no-store",
-    }
-    return Response(found[1].content, media_type=found[1].media_type, headers=headers)
+    return download(found[1])

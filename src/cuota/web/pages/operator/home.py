@@ -10,6 +10,7 @@ from cuota.core.dates import day
 from cuota.core.operator.role import OperatorAction
 from cuota.core.payout.arrival import day_at_bank
 from cuota.db import workers
+from cuota.db.onboarding import onboardings
 from cuota.db.operator import operator_figures
 from cuota.db.payout import operator_list
 from cuota.db.plan.charges import failed_refunds
@@ -29,7 +30,7 @@ MOST_REFUSED = 200
 async def home(request: Request, desk: OperatorDesk) -> Response:
     """Show what waits."""
     context = service_of(request).context
-    cards = [await _disputes(context)]
+    cards = [await _disputes(context), await _onboarding(context)]
     if desk.may(OperatorAction.READ_REVIEWS):
         cards.append(await _reviews(context))
     if desk.may(OperatorAction.READ_MONEY):
@@ -68,6 +69,16 @@ async def _reviews(context: Context) -> PageContext:
     return _card("Orders to review", f"{found.waiting:,}", more, "risk/reviews", urgent)
 
 
+async def _onboarding(context: Context) -> PageContext:
+    count, since = await onboardings.count_to_check(context.pool)
+    waiting = await onboardings.count_open(context.pool)
+    more = f"the first since {when(since)}" if since else f"{waiting:,} wait for their approval"
+    return _card(
+        "Merchants to check", f"{count:,}", more, "merchants?state=check" if count else "merchants?state=onboarding",
+        "wait" if count else "",
+    )  # fmt: skip
+
+
 async def _money(context: Context) -> list[PageContext]:
     today = day_at_bank(context.now())
     troubled = await operator_list.count_troubled(context.pool, today)
@@ -76,11 +87,16 @@ async def _money(context: Context) -> list[PageContext]:
     overdue = await operator_figures.aging(context.pool, today)
     count = sum(each.installments for each in overdue)
     runs = await operator_figures.runs(context.pool, 1)
+    held, held_amount = await operator_list.count_held(context.pool)
     wrong = runs[0].problems if runs else 0
     return [
         _card(
             "Payouts to look at", f"{troubled:,}", f"{paused:,} merchants are paused after a return",
             "payouts?status=look" if troubled else "payouts", "bad" if troubled or paused else "",
+        ),
+        _card(
+            "Payouts to release", f"{held:,}", f"{money.shown(held_amount)} that is held", "payouts?status=held",
+            "wait" if held else "",
         ),
         _card(
             "Card refunds owed", f"{len(refused):,}",

@@ -29,13 +29,7 @@ class ListPage(NamedTuple):
     def of(request: Request, address: str, **query: str) -> ListPage:
         """Read where the page begins from the address. A position that cannot be read is the first page."""
         known = {name: value for name, value in query.items() if value}
-        at, _, row_id = request.query_params.get("after", "").partition("_")
-        try:
-            after = datetime.fromisoformat(at), UUID(row_id)
-        except ValueError:
-            return ListPage(address, known, None)
-        readable = after[0].tzinfo is not None and after[0].year in _YEARS
-        return ListPage(address, known, after if readable else None)
+        return ListPage(address, known, position_of(request.query_params.get("after", "")))
 
     def links(
         self, found: Sequence[ListedT], a_page: int, position: Callable[[ListedT], Position]
@@ -50,6 +44,16 @@ class ListPage(NamedTuple):
     def _to(self, **more: str) -> str:
         query = urlencode({**self.query, **more})
         return f"{self.address}?{query}" if query else self.address
+
+
+def position_of(text: str) -> Position | None:
+    """Read a position in a list, as a link of the page before has it. None for one that cannot be read."""
+    at, _, row_id = text.partition("_")
+    try:
+        found = datetime.fromisoformat(at), UUID(row_id)
+    except ValueError:
+        return None
+    return found if found[0].tzinfo is not None and found[0].year in _YEARS else None
 
 
 def cell(

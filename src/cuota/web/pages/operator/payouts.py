@@ -14,6 +14,7 @@ from cuota.core.payout.arrival import day_at_bank
 from cuota.core.payout.payout import PayoutStatus
 from cuota.db.payout import operator_list
 from cuota.db.payout.operator_list import ListedPayout, PausedMerchant
+from cuota.db.position import Position
 from cuota.flows.payout.send_payouts import NO_BANK_RAIL
 from cuota.web.pages.desk.view import when
 from cuota.web.pages.operator.parts import ListPage, cell, section, state, table
@@ -23,9 +24,11 @@ from cuota.web.pages.render import PageContext, page
 from cuota.web.service import service_of
 
 A_PAGE = 50
-_PAYOUTS = f"{PATH}/payouts"
+PAYOUTS = f"{PATH}/payouts"
 # Not a status: payouts of which the bank reported a problem, or did not report in time that it paid them.
 _TROUBLED = "look"
+# Not a status either: payouts that wait for somebody to release them.
+_HELD = "held"
 _WORDS = {
     PayoutStatus.CREATED: ("Waiting", "wait"),
     PayoutStatus.SENT: ("Sent", "wait"),
@@ -38,27 +41,30 @@ _WORDS = {
 async def payouts(request: Request, desk: OperatorDesk) -> Response:
     """List payouts, 50 on a page: of all states or of one, the newest first, or those to look at, the oldest first."""
     context, asked = service_of(request).context, request.query_params.get("status", "")
-    view = asked if asked in {_TROUBLED, *PayoutStatus} else ""
-    at, today = ListPage.of(request, _PAYOUTS, status=view), day_at_bank(context.now())
+    view = asked if asked in {_TROUBLED, _HELD, *PayoutStatus} else ""
+    at, today = ListPage.of(request, PAYOUTS, status=view), day_at_bank(context.now())
     if view == _TROUBLED:
         found = await operator_list.troubled(context.pool, today, A_PAGE + 1, at.after)
+    elif view == _HELD:
+        found = await operator_list.held(context.pool, A_PAGE + 1, at.after)
     else:
         status = PayoutStatus(view) if view else None
         found = await operator_list.payouts(context.pool, None, status, A_PAGE + 1, at.after)
     tabs = [
         ("", "All"),
         (_TROUBLED, "To look at"),
+        (_HELD, "To release"),
         *((each.value, words[0]) for each, words in _WORDS.items()),
     ]
     sections = [] if context.rails.bank is not None else [section(texts=[NO_BANK_RAIL])]
     sections += [_paused(await operator_list.paused(context.pool, None))]
-    links = at.links(found, A_PAGE, lambda each: (each.closed_at, each.payout_id))
+    links = at.links(found, A_PAGE, _held_position if view == _HELD else _closed_position)
     sections += [_listed(found[:A_PAGE], today, view, links)]
     shown: PageContext = {
-        **common(request, desk, "Payouts", here=_PAYOUTS),
+        **common(request, desk, "Payouts", here=PAYOUTS),
         "tabs": [
             {
-                "address": f"{_PAYOUTS}?status={value}" if value else _PAYOUTS,
+                "address": f"{PAYOUTS}?status={value}" if value else PAYOUTS,
                 "label": label,
                 "here": value == view,
             }
@@ -67,6 +73,15 @@ async def payouts(request: Request, desk: OperatorDesk) -> Response:
         "sections": sections,
     }
     return page(request, "operator/page.html", shown)
+
+
+def _closed_position(each: ListedPayout) -> Position:
+    return each.closed_at, each.payout_id
+
+
+def _held_position(each: ListedPayout) -> Position:
+    assert each.held_at is not None
+    return each.held_at, each.payout_id
 
 
 def _paused(found: list[PausedMerchant]) -> PageContext:
@@ -92,10 +107,10 @@ def _listed(found: list[ListedPayout], today: date, view: str, links: list[tuple
     ]
     rows = [
         [
-            cell(each.merchant, f"{PATH}/merchants/{each.merchant_id}", more=_note(each, today)),
+            cell(each.merchant, address_of(each), more=_note(each, today)),
             cell(day(each.arrival_date, year=True), wide=True),
             cell(f"ends in {each.last4}", wide=True),
-            state(*_WORDS[each.status]),
+            state(*state_of(each)),
             cell(money.shown(each.amount, each.currency), amount=True),
         ]
         for each in found
@@ -103,11 +118,26 @@ def _listed(found: list[ListedPayout], today: date, view: str, links: list[tuple
     empty = {
         "": "No payouts yet. The first one is made at the end of the first day with captures.",
         _TROUBLED: "The bank has accepted every payout, and has paid each in time.",
+        _HELD: "No payout is held.",
     }
     return table("Payouts", columns, rows, empty.get(view, "No payouts with this status."), links)
 
 
+def address_of(each: ListedPayout) -> str:
+    """Return the address of a payout that can be released, and of the merchant of another one."""
+    if each.held_at is None:
+        return f"{PATH}/merchants/{each.merchant_id}"
+    return f"{PAYOUTS}/{each.merchant_id}/{each.payout_id}"
+
+
+def state_of(each: ListedPayout) -> tuple[str, str]:
+    """Return the state of a payout: a word and the kind of its mark."""
+    return _WORDS[each.status] if each.held_at is None else ("Held", "bad")
+
+
 def _note(each: ListedPayout, today: date) -> str:
+    if each.held_at is not None:
+        return f"held since {when(each.held_at)}"
     if each.return_reason:
         return f"returned: {each.return_reason}"
     if each.problem:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from uuid import UUID
 
@@ -20,6 +20,7 @@ from cuota.flows.operator.log_action import OperatorActor
 from cuota.flows.operator.operator_sign_in import OperatorVisit, load_operator_visit, prove_operator_again
 from cuota.web.ids import guid
 from cuota.web.pages.checkout.session import Stop, form_of, keep_secret, kept_secret, see_other
+from cuota.web.pages.files_form import early, files_form, unread_form
 from cuota.web.pages.render import PageForm, problem
 from cuota.web.server.client_address import seen_address
 from cuota.web.service import service_of
@@ -45,11 +46,12 @@ OPERATOR_ERRORS = PageForm(
 
 @dataclass(frozen=True, slots=True)
 class OperatorDesk:
-    """A signed-in person of the operator. `form` has the fields of the form that the browser sent."""
+    """A signed-in person of the operator. `form` has the fields of the form that the browser sent, `files` its files."""
 
     visit: OperatorVisit
     form: dict[str, str]
     actor: OperatorActor
+    files: tuple[tuple[str, bytes], ...] = ()
 
     def may(self, action: OperatorAction) -> bool:
         """Whether the person's role allows this."""
@@ -104,8 +106,7 @@ def allowed(
                 return see_other(f"{PATH}/sign-in")
             try:
                 form = await form_of(request, visit.secret, PLACE) if request.method == "POST" else {}
-                address = seen_address(request)
-                desk = OperatorDesk(visit, form, OperatorActor(visit.person, address))
+                desk = OperatorDesk(visit, form, _actor(request, visit))
                 if not all(map(desk.may, actions)):
                     return _not_allowed(request, desk)
                 return await handler(request, desk)
@@ -116,6 +117,47 @@ def allowed(
         return run
 
     return made
+
+
+def allowed_with_files(
+    look: Callable[[Request], Awaitable[object]], *actions: OperatorAction
+) -> Callable[[OperatorHandler], Callable[[Request], Awaitable[Response]]]:
+    """Make a handler like `allowed` for a form with files, which is read only after the person is known.
+
+    `look` looks for what the path names, and raises Stop with the 404 page before anything is read.
+    """
+
+    def made(handler: OperatorHandler) -> Callable[[Request], Awaitable[Response]]:
+        @wraps(handler)
+        async def run(request: Request) -> Response:
+            visit = await visit_of(request)
+            if visit is None or not visit.signed_in:
+                return early(see_other(f"{PATH}/sign-in"))
+            desk = OperatorDesk(visit, {}, _actor(request, visit))
+            if not all(map(desk.may, actions)):
+                return early(_not_allowed(request, desk))
+            try:
+                await look(request)
+                sender = visit.person.person_id
+                async with files_form(request, sender, visit.secret, PLACE, _unread) as form:
+                    return await handler(request, replace(desk, form=form.fields, files=tuple(form.files)))
+            except Stop as stop:
+                return stop.response
+
+        run.actions = actions  # type: ignore[attr-defined]
+        return run
+
+    return made
+
+
+def _actor(request: Request, visit: OperatorVisit) -> OperatorActor:
+    return OperatorActor(visit.person, seen_address(request))
+
+
+def _unread(request: Request, refused: Refused) -> Response:
+    if refused.code is Code.UNAVAILABLE:
+        return OPERATOR_ERRORS.answer(request, refused)
+    return unread_form(request, refused)
 
 
 async def prove(request: Request, desk: OperatorDesk) -> dict[str, str]:

@@ -1,0 +1,43 @@
+"""The documents that prove what a merchant says about its business. Their types and sizes are checked like evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+MOST_DOCUMENTS = 20
+"""Of one merchant, so that nobody can fill the database."""
+
+
+class DocumentKind(StrEnum):
+    """What a document proves."""
+
+    REGISTRATION = "registration"
+    TAX = "tax"
+    IDENTITY = "identity"
+    ADDRESS = "address"
+    OTHER = "other"
+
+
+DOCUMENT_WORDS = {
+    DocumentKind.REGISTRATION: "Registration of the business",
+    DocumentKind.TAX: "Proof of the EIN",
+    DocumentKind.IDENTITY: "Identity of an owner",
+    DocumentKind.ADDRESS: "Proof of the address",
+    DocumentKind.OTHER: "Something else",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MerchantDocument:
+    """A document without its content. `size` is in bytes; `sender` is the person who sent it, as the audit log names people."""
+
+    document_id: UUID
+    kind: DocumentKind
+    name: str
+    media_type: str
+    size: int
+    sender: str
+    sent_at: datetime

@@ -1,0 +1,38 @@
+"""Reads a US postal address from the fields of a form."""
+
+from __future__ import annotations
+
+import re
+
+from cuota.core.consumer import STATES, Address
+from cuota.core.wire.card_text import masked
+
+ADDRESS_FIELDS = ("address_line1", "address_line2", "city", "state", "postcode")
+
+
+def read_address(form: dict[str, str], place: str, errors: dict[str, str]) -> Address:
+    """Return the address. Add an error for each wrong field. `place` names the address in these errors: your billing address."""
+    zip_code = re.fullmatch(r"([0-9]{5})(-?[0-9]{4})?", form.get("postcode", ""), re.ASCII)
+    address = Address(
+        line1=read_text(form, "address_line1", 3, f"Enter the street and number of {place}.", errors),
+        line2=read_text(form, "address_line2", 0, "Use at most 50 characters.", errors),
+        city=read_text(form, "city", 2, f"Enter the city of {place}.", errors),
+        state=form.get("state", ""),
+        postcode=zip_code[1] if zip_code else "",
+    )
+    if address.state not in STATES:
+        errors["state"] = f"Choose the state of {place}."
+    if not zip_code:
+        errors["postcode"] = f"Enter the five digits of {place.split(maxsplit=1)[0]} ZIP code."
+    return address
+
+
+def read_text(
+    form: dict[str, str], name: str, low: int, wrong: str, errors: dict[str, str], *, most: int = 50
+) -> str:
+    """Return the text of a field. Add the error `wrong` if it has fewer than `low` or more than `most` printable characters."""
+    value = form.get(name, "")
+    if not low <= len(value) <= most or not value.isprintable():
+        errors[name] = wrong
+    # The value will be stored, so mask a card number that was typed into the wrong field.
+    return masked(value)

@@ -1,0 +1,1 @@
+"""Stores merchants' onboarding: business, owners, documents, decisions, screening."""

@@ -1,0 +1,66 @@
+"""Holds of payouts: for a merchant that is not approved, or by the operator. Each held payout is released by hand (migration 0038)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import StrEnum
+from uuid import UUID
+
+from cuota.db.session import Session
+
+_HOLD = "SELECT hold_payouts($1, $2, $3, $4) AS stopped"
+_RELEASE = "SELECT release_payout($1, $2, $3, $4) AS result"
+_COULD_STOP = """SELECT count(*) AS payouts, coalesce(sum(amount), 0)::bigint AS amount FROM payouts
+    WHERE merchant_id = $1 AND status = 'created' AND tries = 0 AND held_at IS NULL"""
+_READ = "SELECT unapproved_since, held_since FROM settlements WHERE merchant_id = $1"
+
+
+class HoldReason(StrEnum):
+    """Why a merchant's payouts are held."""
+
+    UNAPPROVED = "unapproved"
+    OPERATOR = "operator"
+
+
+class Release(StrEnum):
+    """What a release did: the results of the function release_payout."""
+
+    RELEASED = "released"
+    UNAPPROVED = "unapproved"
+    NOT_HELD = "not_held"
+
+
+@dataclass(frozen=True, slots=True)
+class Holds:
+    """Since when a merchant's payouts are held, by reason. Both are None if they are not."""
+
+    unapproved_since: datetime | None = None
+    held_since: datetime | None = None
+
+
+async def hold(session: Session, merchant_id: UUID, why: HoldReason, now: datetime, *, on: bool) -> int:
+    """Begin or end a hold. Return how many payouts it stopped that the bank was not asked about yet."""
+    row = await session.fetchrow(_HOLD, merchant_id, why, on, now)
+    return row["stopped"] if row else 0
+
+
+async def read(session: Session, merchant_id: UUID) -> Holds:
+    """Return the holds of a merchant."""
+    row = await session.fetchrow(_READ, merchant_id)
+    return Holds() if row is None else Holds(*row)
+
+
+async def could_stop(session: Session, merchant_id: UUID) -> tuple[int, int]:
+    """Return how many payouts a hold would stop now, and their sum in cents."""
+    row = await session.fetchrow(_COULD_STOP, merchant_id)
+    return (row["payouts"], row["amount"]) if row else (0, 0)
+
+
+async def release(
+    session: Session, merchant_id: UUID, payout_id: UUID, now: datetime, arrival: date
+) -> Release:
+    """Release a payout that is held: the bank is asked at once."""
+    row = await session.fetchrow(_RELEASE, merchant_id, payout_id, now, arrival)
+    assert row is not None
+    return Release(row["result"])

@@ -1,0 +1,52 @@
+"""Suspends a merchant, which then makes no new orders, and lets it go on.
+
+Captures, voids, refunds, plans, webhooks and disputes go on all the time. The merchant's payouts are held if the operator asks for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cuota.core.merchant import Merchant
+from cuota.db.merchant import merchants
+from cuota.db.payout import holds
+from cuota.db.payout.holds import HoldReason
+from cuota.flows.context import Context
+from cuota.flows.merchant.manage_merchants import BadMerchant, find_merchant
+
+
+@dataclass(frozen=True, slots=True)
+class Suspended:
+    """The merchant, and how many payouts were stopped that the bank was not asked about yet."""
+
+    merchant: Merchant
+    stopped: int = 0
+
+
+async def suspend_merchant(context: Context, name_or_id: str, *, hold: bool) -> Suspended:
+    """Stop new orders, in every process within 5 seconds. With `hold`, payouts wait for a release. Raises BadMerchant.
+
+    A merchant that is suspended already can still get the hold.
+    """
+    merchant = await find_merchant(context, name_or_id)
+    merchant_id, now, stopped = merchant.merchant_id, context.now(), 0
+    held = (await holds.read(context.pool, merchant_id)).held_since is not None
+    if merchant.suspended and (held or not hold):
+        raise BadMerchant(f"Nothing was changed: {merchant.name} is suspended already.")
+    async with context.pool.session() as session, session.transaction():
+        if hold:
+            stopped = await holds.hold(session, merchant_id, HoldReason.OPERATOR, now, on=True)
+        await merchants.suspend(session, merchant_id, now)
+    return Suspended(merchant, stopped)
+
+
+async def resume_merchant(context: Context, name_or_id: str) -> Merchant:
+    """Let new orders go on, and end the hold of payouts. Payouts that are held already are released by hand. Raises BadMerchant."""
+    merchant = await find_merchant(context, name_or_id)
+    if not merchant.suspended:
+        raise BadMerchant(f"Nothing was changed: {merchant.name} is not suspended.")
+    async with context.pool.session() as session, session.transaction():
+        if (await holds.read(session, merchant.merchant_id)).held_since is not None:
+            await holds.hold(session, merchant.merchant_id, HoldReason.OPERATOR, context.now(), on=False)
+        await merchants.suspend(session, merchant.merchant_id, None)
+    return merchant

@@ -1,0 +1,1 @@
+"""Onboarding: what the operator knows about a merchant, what was decided, and the screening of names."""

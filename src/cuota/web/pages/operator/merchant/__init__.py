@@ -1,0 +1,5 @@
+"""The pages about merchants that are more than limits and terms: the list, the onboarding, the suspension."""
+
+from cuota.web.pages.operator.merchant import findings, items, listing, onboarding, suspension
+
+__all__ = ["findings", "items", "listing", "onboarding", "suspension"]
