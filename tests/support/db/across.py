@@ -1,9 +1,9 @@
-"""The statements that go beyond one merchant's shard, each with its reason."""
+"""The statements that touch more than one merchant's shard, each with its reason."""
 
 from __future__ import annotations
 
-# What goes over all shards, and why that is right. `reads` takes nothing but a plain read; `sweeps` deletes what
-# nobody looks at any more; `sandbox` runs only with the sandbox's clock.
+# The statements that run on all shards, and why each may do so. `reads` only reads; `sweeps` deletes rows
+# that are no longer used; `sandbox` runs only with the sandbox's clock.
 ACROSS = {
     "orders.MERCHANTS_DUE": "reads: who has something due; what is claimed then names the merchant",
     "charges._MERCHANTS_DUE": "reads: the same, for card refunds",

@@ -24,13 +24,13 @@ OWED = """SELECT p.consumer_id, sum(o.amount + o.fee)::bigint AS owed, max(d.cre
 
 
 def _buys(address: str, phone: str) -> None:
-    """By an everyday name: the sandbox's test name would be approved whatever is owed."""
+    """The consumer has an ordinary name, because the sandbox approves its test name whatever that consumer owes."""
     with contextlib.suppress(httpx.HTTPError, CannotWalk):
         walk(address, "approved", phone=phone, surname="Rivera")
 
 
 def two_at_once(shop: Shop, under: Campaign) -> list[str]:
-    """The save of one of them is slow, so that the other one is decided meanwhile."""
+    """The save of one order is slow, so the other order is decided meanwhile."""
     phone = f"212{secrets.randbelow(8_000_000) + 2_000_000}"
     body = {**ORDER, "amount": LARGE, "merchant": {**ORDER["merchant"], "statusCallbackUrl": shop.hooks.url}}
     orders = [shop.ask("/order", body).json() for _ in range(2)]

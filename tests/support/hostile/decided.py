@@ -1,10 +1,10 @@
-"""Lists the rows that a decision overrides, and the rows that another test covers completely."""
+"""Lists the rows of bad_inputs.csv that a decision overrides, and the rows that another test covers completely."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-# The answer that applies, and the section of the service's decisions that says so.
+# The answer that replaces the row's, and the section of the service's decisions that requires it.
 DECIDED: dict[str, tuple[str, str]] = {
     "B42": ("413", "section 3: a body over 256 KiB"),
     "G02": ("404, of 10 KB 414", "an address over 8 KiB is refused before any route sees it"),
@@ -98,6 +98,6 @@ ANSWERED_BY: dict[str, Elsewhere] = {
         ),
         _RECEIVER,
     ),
-    "W10": Elsewhere(("faults/test_strike_delivery.py::test_every_event_is_delivered_whatever_happens_at_that_moment",), "kills processes"),
-    "H05": Elsewhere(("faults/test_slow_clients.py::test_whoever_is_slow_is_let_go_at_the_deadline_of_its_kind_and_not_before",), "waits for deadlines of many seconds"),
+    "W10": Elsewhere(("faults/test_strike_delivery.py::test_every_event_is_delivered_despite_a_fault_at_any_step",), "kills processes"),
+    "H05": Elsewhere(("faults/test_slow_clients.py::test_each_kind_of_slow_client_is_disconnected_at_its_deadline_and_not_before",), "waits for deadlines of many seconds"),
 }  # fmt: skip
