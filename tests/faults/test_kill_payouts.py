@@ -34,7 +34,7 @@ BOOKS = """SELECT (SELECT count(*) FROM payouts) AS payouts,
     (SELECT sum(amount)::bigint FROM merchant_transfers WHERE posting = 'payout_paid') AS posted"""
 
 
-def test_each_payout_is_paid_once_however_often_and_whenever_a_worker_is_killed() -> None:
+def test_each_payout_is_paid_once_although_workers_are_killed_at_random_moments() -> None:
     seed = int(os.environ.get("FAULTS_SEED", secrets.randbits(32)))
     print(f"{KILLS} kills, seed {seed}")
     chance = random.Random(seed)
@@ -43,7 +43,7 @@ def test_each_payout_is_paid_once_however_often_and_whenever_a_worker_is_killed(
         merchant = shop.books.one(MERCHANT)
         for _ in range(KILLS):
             shop.books.rows(EARN, merchant, str(uuid4()))
-            # The next cutoff passes, and the bank has paid what was sent before.
+            # The next cutoff passes, and the bank pays the payouts that were sent before.
             shop.later("1 day")
             time.sleep(chance.uniform(0, 1.5))
             kill_a_worker(shop, chance)
