@@ -1,6 +1,7 @@
-"""Refunds, disputes, chargebacks, voids, card refunds, payouts and payments in every order, against a small model.
+"""Applies refunds, disputes, chargebacks, voids, card refunds, payouts and payments in random order, beside a small
+model.
 
-The model counts cents by hand: who has paid what, and who has what back.
+The model counts the cents that each card has paid, and the cents that went back to it.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ MOVES = st.sampled_from(["accept", "expire", "decide_for_merchant", "decide_for_
 
 
 class DisputeWalk(RuleBasedStateMachine):
-    """The rules are what can happen; the invariants say that nobody is credited twice, and nothing withheld is paid out."""
+    """The rules are what can happen. The invariants say that nobody is credited twice, and that no withheld money is
+    paid out."""
 
     @initialize(
         data=st.data(), amount=st.integers(4, 6000), auto=st.booleans(), later=st.sets(st.integers(2, 4))
@@ -38,7 +40,8 @@ class DisputeWalk(RuleBasedStateMachine):
         fee = data.draw(st.just(0) | st.integers(0, amount // 4), label="fee")
         self.book = DisputedBook(amount, fee, auto=auto)
         self.book.try_card(pays=True)
-        # In cents: what cards have paid, what networks took back and not returned, and what cards got back.
+        # Cents by charge: what the card paid, what its network took back and did not return, and what we refunded to
+        # the card.
         self.paid = {charge_id(1): self.book.plan[1].total}
         self.taken: dict[UUID, int] = {}
         self.back: dict[UUID, int] = {}
@@ -52,7 +55,7 @@ class DisputeWalk(RuleBasedStateMachine):
         return sum(self.back.values())
 
     def tally(self, outcome: Outcome) -> None:
-        """Count the new card refunds. None goes to a card whose bank has that money already."""
+        """Count the new card refunds. A card must not get money that its bank has already taken back."""
         for each in outcome.card_refunds:
             charge = each.charge_id
             self.back[charge] = self.back.get(charge, 0) + each.amount
@@ -169,7 +172,7 @@ class DisputeWalk(RuleBasedStateMachine):
         self.book.pay_out()
         order = self.book.order
         withheld = sum(each.withheld for each in self.book.open)
-        # What was paid out before may be more than is due by now; then nothing more is paid.
+        # The merchant may have been paid more than is due now. In any case, a second payout pays nothing.
         assert self.book.pay_out() == 0
         assert self.book.paid_out >= order.captured - order.refunded - withheld
 
@@ -186,7 +189,8 @@ class DisputeWalk(RuleBasedStateMachine):
         undecided = sum(each.amount for each in self.book.chargebacks() if each.is_open)
         losses = held(self.book.transfers).get(Account.LOSSES, 0)
         owed = order.amount + order.fee - order.voided - order.refunded - order.fee_returned
-        # What the consumer has paid for good and still owes is what the goods that stay cost.
+        # What the consumer has finally paid, plus what the consumer still owes, is the price of the goods that the
+        # consumer keeps.
         assert paid - self.to_cards - taken + undecided + losses + unpaid == owed
         assert order.refunded + order.disputed + order.charged_back <= order.captured
 
@@ -248,6 +252,6 @@ class DisputeWalk(RuleBasedStateMachine):
                 assert decided == (each.appeal_by is not None)
 
 
-# More examples than other walks: what two disputes do to each other needs many steps before it happens.
+# This walk needs more examples than others, because two disputes affect each other only after many steps.
 DisputeWalk.TestCase.settings = settings(WALK, max_examples=3000 if LONG else 300, stateful_step_count=40)
 TestDisputeWalk = DisputeWalk.TestCase
