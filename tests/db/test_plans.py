@@ -1,7 +1,7 @@
 """No statement reads a growing table from end to end, so that its cost does not grow with the shop.
 
-Every statement of db, every one inside the functions that save orders, and every one that the flows really send, is
-planned on tables with many rows.
+The tests plan three kinds of statements on tables with many rows: every statement of db, every statement inside the
+functions that save orders, and every statement that the flows really send.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ async def test_no_statement_reads_a_growing_table_from_end_to_end(
     assert not wrong, "\n".join(wrong)
 
 
-async def test_what_is_planned_while_a_shop_is_small_does_not_read_all_of_it(
+async def test_a_statement_that_is_planned_while_a_shop_is_small_does_not_read_the_whole_shop_later(
     own: Own, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """PostgreSQL keeps using a plan while the shop grows, until it analyzes the tables again."""

@@ -1,4 +1,5 @@
-"""Sessions: short limits, the service's own role, a short wait; and no database that could lose what it acknowledged."""
+"""Sessions have short timeouts and the service's own role, requests wait only shortly for one, and a database that
+could lose commits is refused."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ from support.folders import new_folder
         ("synchronous_commit", "on"),
     ],
 )
-async def test_every_session_has_its_settings_in_force(
+async def test_every_session_has_the_required_settings(
     own_database: dict[str, Any], setting: str, value: str
 ) -> None:
     pool = await open_pool(own_database, 2)
@@ -55,7 +56,7 @@ async def test_a_statement_that_hangs_is_ended_by_the_database(own_database: dic
     await pool.close()
 
 
-async def test_sessions_are_given_in_the_order_in_which_they_were_asked_for(
+async def test_sessions_are_given_to_requests_in_the_order_of_arrival(
     own_database: dict[str, Any],
 ) -> None:
     pool = await open_pool(own_database, 1)
@@ -81,7 +82,7 @@ async def test_sessions_are_given_in_the_order_in_which_they_were_asked_for(
     await pool.close()
 
 
-async def test_who_finds_no_free_session_is_told_that_nothing_was_applied(
+async def test_without_a_free_session_the_answer_says_that_nothing_was_applied(
     own_database: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cuota.db.pool.WAIT_SECONDS", 0.5)
@@ -101,7 +102,7 @@ async def test_who_finds_no_free_session_is_told_that_nothing_was_applied(
     await pool.close()
 
 
-async def test_a_freed_session_goes_to_who_waits(own_database: dict[str, Any]) -> None:
+async def test_a_released_session_goes_to_a_waiting_request(own_database: dict[str, Any]) -> None:
     pool = await open_pool(own_database, 1)
     async with pool.session():
         waiting = asyncio.create_task(pool.fetchrow("SELECT 7 AS seven"))
@@ -113,7 +114,7 @@ async def test_a_freed_session_goes_to_who_waits(own_database: dict[str, Any]) -
     await pool.close()
 
 
-async def test_a_lost_session_is_known_as_lost_and_replaced(own_database: dict[str, Any]) -> None:
+async def test_a_lost_session_is_detected_and_replaced(own_database: dict[str, Any]) -> None:
     """The driver raises different errors, depending on when it notices the loss. The pool recognizes all of them."""
     pool = await open_pool(own_database, 1)
     owner = await asyncpg.connect(**own_database)
@@ -130,7 +131,7 @@ async def test_a_lost_session_is_known_as_lost_and_replaced(own_database: dict[s
         await pool.close()
 
 
-async def test_a_server_without_a_free_place_is_an_answer_and_not_an_accident(
+async def test_a_server_without_a_free_connection_is_answered_with_503_and_not_with_an_unexpected_error(
     own_database: dict[str, Any],
 ) -> None:
     pool = await open_pool(own_database, 2)
@@ -186,7 +187,7 @@ def careless(request: pytest.FixtureRequest) -> Iterator[tuple[str, dict[str, An
         shutil.rmtree(base)
 
 
-async def test_a_server_that_may_lose_or_tear_what_it_wrote_is_refused(
+async def test_a_server_that_may_lose_or_damage_writes_is_refused(
     careless: tuple[str, dict[str, Any]],
 ) -> None:
     setting, where = careless

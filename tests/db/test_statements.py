@@ -1,4 +1,4 @@
-"""A rule of the house: a statement on a merchant's rows names the merchant. Isolation is in every statement."""
+"""Every statement on a merchant's rows names the merchant, so that it cannot touch another merchant's rows."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ _KEY = re.compile(r"PRIMARY KEY \((\w+)|(\w+)[ ][^\n]*PRIMARY KEY")
 
 
 def merchants_tables() -> set[str]:
-    """Tables whose primary key begins with merchant_id, from the migrations."""
+    """Return the tables whose primary key begins with merchant_id, from the migrations."""
     found = set()
     for file in sorted((FOLDER / "migrations").glob("*.sql")):
         for name, body in _TABLE.findall(file.read_text()):
@@ -105,7 +105,7 @@ def touched(sql: str) -> set[str]:
     return merchants_tables() & set(re.findall(r"(?:FROM|JOIN|INTO|UPDATE)\s+(\w+)", sql))
 
 
-def test_the_rule_knows_the_tables_and_the_statements() -> None:
+def test_the_test_finds_the_tables_and_the_statements() -> None:
     assert {
         "merchants",
         "orders",
@@ -132,6 +132,6 @@ def test_a_statement_on_a_merchants_rows_names_the_merchant(name: str, sql: str)
     )
 
 
-def test_no_exception_outlives_its_statement() -> None:
+def test_every_exception_still_has_its_statement() -> None:
     stale = set(ALLOWED) - {name for name, _ in statements()}
     assert not stale, f"Remove {', '.join(sorted(stale))} from ALLOWED: there is no such statement any more."
