@@ -1,4 +1,4 @@
-"""`verify_payout`: an honest payout is always accepted, and any one altered, removed or doubled line or cent is named."""
+"""`verify_payout` accepts every correct payout, and names each altered, removed or doubled line or cent."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ BOOKS = st.builds(
 
 @given(BOOKS, st.randoms(use_true_random=False))
 @settings(max_examples=150, deadline=None)
-def test_an_honest_payout_is_accepted_in_whatever_order_its_parts_came(honest: Book, chance: Any) -> None:
-    honest.events += honest.events[:2]  # webhooks come at least once
+def test_a_correct_payout_is_accepted_in_any_order_of_its_parts(honest: Book, chance: Any) -> None:
+    honest.events += honest.events[:2]  # a webhook may be delivered more than once
     chance.shuffle(honest.events)
     chance.shuffle(honest.lines)
     verdict = verify_payout(honest.payout, honest.lines, honest.events, honest.terms, settled=())
@@ -48,12 +48,12 @@ def test_a_removed_line_is_named(honest: Book, data: Any) -> None:
 
 @given(BOOKS, st.data())
 @settings(max_examples=150, deadline=None)
-def test_a_doubled_line_is_named_also_under_a_number_of_its_own(honest: Book, data: Any) -> None:
+def test_a_doubled_line_is_named_even_if_it_has_its_own_number(honest: Book, data: Any) -> None:
     twice = data.draw(st.sampled_from(honest.lines))
     dishonest = replace(twice, line_id=str(int(honest.lines[-1].line_id) + 1))
     kinds = Book(honest.payout, [*honest.lines, twice], honest.events, honest.terms).kinds()
     assert "doubled" in kinds
-    # A liar who also numbers the line and changes the payout is found by the events.
+    # If the provider also renumbers the line and changes the payout, the events reveal it.
     lines = [*honest.lines, dishonest]
     lied = Book(payout_of(lines), lines, honest.events, honest.terms)
     assert dishonest.line_id in lied.named()
@@ -61,7 +61,7 @@ def test_a_doubled_line_is_named_also_under_a_number_of_its_own(honest: Book, da
 
 @given(BOOKS, st.data(), st.sampled_from(["gross", "fee", "net"]), st.sampled_from([-1, 1]))
 @settings(max_examples=200, deadline=None)
-def test_one_altered_cent_is_named_also_if_the_payout_is_altered_with_it(
+def test_one_altered_cent_is_named_even_if_the_payout_s_total_matches_it(
     honest: Book, data: Any, part: str, by: int
 ) -> None:
     place = data.draw(st.integers(0, len(honest.lines) - 1))
@@ -77,14 +77,14 @@ def test_one_altered_cent_is_named_also_if_the_payout_is_altered_with_it(
 
 @given(BOOKS, st.sampled_from([-1, 1]))
 @settings(max_examples=50, deadline=None)
-def test_a_payout_of_another_amount_is_found(honest: Book, by: int) -> None:
+def test_a_payout_with_a_wrong_amount_is_named(honest: Book, by: int) -> None:
     honest.payout = replace(honest.payout, amount=honest.payout.amount + cents(by))
     assert honest.kinds() == {"wrong"}
 
 
 @given(BOOKS, st.data())
 @settings(max_examples=100, deadline=None)
-def test_an_event_that_was_never_received_is_named(honest: Book, data: Any) -> None:
+def test_lines_whose_event_was_never_received_are_named(honest: Book, data: Any) -> None:
     lost = data.draw(st.sampled_from(honest.events))
     reported = {
         each.line_id
@@ -112,7 +112,7 @@ def test_a_line_with_another_field_is_named(field: str) -> None:
     assert verify_payout(honest.payout, honest.lines, honest.events, honest.terms, settled=()).problems
 
 
-def test_a_liar_who_leaves_out_a_refund_s_capture_and_renumbers_is_found_with_the_settled_events() -> None:
+def test_a_left_out_line_is_found_by_the_settled_events_even_if_the_lines_are_renumbered() -> None:
     honest = book([(1, False, 10_000), (1, False, 5_000)], RefundFee.KEPT, 0, 0)
     kept = [replace(honest.lines[1], line_id="5")]
     lied = Book(payout_of(kept), kept, honest.events, honest.terms)
@@ -121,14 +121,14 @@ def test_a_liar_who_leaves_out_a_refund_s_capture_and_renumbers_is_found_with_th
     assert lied.kinds(settled=[event["id"] for event in honest.events]) == {"doubled"}
 
 
-def test_events_that_a_later_payout_pays_wait() -> None:
+def test_events_that_a_later_payout_pays_are_reported_as_waiting() -> None:
     honest = book([(1, False, 10_000), (2, False, 5_000)], RefundFee.KEPT, 0, 0)
     lines = honest.lines[:1]
     verdict = verify_payout(payout_of(lines), lines, honest.events, honest.terms, settled=())
     assert (verdict.problems, verdict.waiting) == ((), (honest.events[1]["id"],))
 
 
-def test_stored_bodies_are_read_as_they_came() -> None:
+def test_events_may_be_given_as_raw_stored_bodies() -> None:
     honest = book([(1, False, 11_996)], RefundFee.KEPT, 590, 30)
     stored = [json.dumps(event, default=float) for event in honest.events]
     for events in (stored, [text.encode() for text in stored], [json.loads(text) for text in stored]):
