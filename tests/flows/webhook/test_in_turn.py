@@ -1,6 +1,6 @@
 """A busy order's events follow one another: each is sent when the previous one is acknowledged, not at the worker's next poll.
 
-`pytest -s tests/flows/webhook/test_in_turn.py` says how long each took.
+`pytest -s tests/flows/webhook/test_in_turn.py` prints how long each took.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from support.webhook.listeners import hooked
 
 CAPTURES = 40
 EVENTS = CAPTURES + 2
-# Were each left to the next look, half a second later, it would be twice this.
+# If each event waited for the worker's next poll, half a second later, the total would be twice this long.
 SECONDS = 60.0
 
 
@@ -29,7 +29,7 @@ async def busy_order(post: Post) -> None:
 
 
 @pytest.mark.parametrize("takes", [0.0, 0.05])
-async def test_an_orders_events_follow_one_another_as_fast_as_they_are_acknowledged(
+async def test_the_events_of_an_order_are_sent_as_fast_as_they_are_acknowledged(
     post: Post, takes: float
 ) -> None:
     async with hooked(pause=lambda: takes) as (hook, listener):
