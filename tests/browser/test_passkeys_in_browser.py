@@ -22,14 +22,14 @@ from support.makers import Merchant, make_merchant
 from support.running import running
 
 pytestmark = pytest.mark.browser
-# The service's answers that a test causes on purpose.
+# The error statuses that a test causes on purpose.
 REFUSALS = r"^4\d\d http"
 Sit = Callable[..., Awaitable[Seat]]
 
 
 @pytest.fixture
 async def named(settings: config.Settings, own_database: dict[str, Any]) -> AsyncIterator[Merchant]:
-    """A merchant of a service whose address has a name: browsers bind no passkey to a number."""
+    """A merchant of a service with a host name, because browsers do not bind passkeys to an IP address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         url = f"http://localhost:{probe.getsockname()[1]}"
@@ -43,7 +43,7 @@ async def named(settings: config.Settings, own_database: dict[str, Any]) -> Asyn
 
 @pytest.fixture(params=["desk", "operator"])
 def sit(request: pytest.FixtureRequest, named: Merchant, open_tab: OpenTab) -> Sit:
-    """Opens tabs of a signed-in owner of one dashboard, each with an authenticator of its own."""
+    """Opens tabs of a signed-in owner of one dashboard, each with its own authenticator."""
 
     async def opened(expected: str | None = None, **how: Any) -> Seat:
         context = named.service.context
@@ -86,7 +86,7 @@ async def test_a_passkey_takes_the_place_of_a_code_in_the_middle_of_a_form(sit: 
     await expect(one.page.get_by_role("status").first).to_contain_text("The invitation is on its way")
 
 
-async def test_a_passkey_is_renamed_and_removed_by_keyboard_and_signs_in_no_more(sit: Sit) -> None:
+async def test_a_passkey_is_renamed_and_removed_by_keyboard_and_can_no_longer_sign_in(sit: Sit) -> None:
     one = await sit()
     await one.added()
     await one.page.get_by_role("link", name="Change laptop").focus()
@@ -104,7 +104,7 @@ async def test_a_passkey_is_renamed_and_removed_by_keyboard_and_signs_in_no_more
     await one.refused()
 
 
-async def test_enter_in_the_name_adds_a_passkey_as_the_button_does(sit: Sit) -> None:
+async def test_the_enter_key_in_the_name_adds_a_passkey_like_the_button(sit: Sit) -> None:
     one = await sit()
     await one.page.goto(f"{one.base}/passkeys")
     await one.page.get_by_label("Name").fill("laptop")
@@ -112,7 +112,7 @@ async def test_enter_in_the_name_adds_a_passkey_as_the_button_does(sit: Sit) -> 
     await expect(one.page.get_by_role("status").first).to_contain_text("The passkey is added.")
 
 
-async def test_the_same_authenticator_gets_no_second_passkey(sit: Sit) -> None:
+async def test_the_same_authenticator_cannot_add_a_second_passkey(sit: Sit) -> None:
     one = await sit()
     await one.added()
     await one.add("again")
@@ -121,7 +121,7 @@ async def test_the_same_authenticator_gets_no_second_passkey(sit: Sit) -> None:
     await expect(one.page.get_by_text("again", exact=True)).to_have_count(0)
 
 
-async def test_an_answer_that_was_used_signs_nobody_in(sit: Sit) -> None:
+async def test_an_answer_that_was_used_before_is_refused(sit: Sit) -> None:
     one = await sit()
     await one.added()
     await one.leave()
@@ -142,7 +142,7 @@ async def test_an_answer_that_was_used_signs_nobody_in(sit: Sit) -> None:
     await one.refused()
 
 
-async def test_a_challenge_of_another_browser_signs_nobody_in(sit: Sit) -> None:
+async def test_a_challenge_of_another_browser_is_refused(sit: Sit) -> None:
     one = await sit()
     await one.added()
     await one.leave()
@@ -160,7 +160,7 @@ async def test_a_challenge_of_another_browser_signs_nobody_in(sit: Sit) -> None:
         await one.refused()
 
 
-async def test_a_counter_that_goes_backwards_signs_nobody_in(sit: Sit) -> None:
+async def test_an_answer_whose_counter_goes_backwards_is_refused(sit: Sit) -> None:
     one = await sit()
     await one.added()
     for _ in range(2):
@@ -176,7 +176,7 @@ async def test_a_counter_that_goes_backwards_signs_nobody_in(sit: Sit) -> None:
     await one.refused()
 
 
-async def test_a_person_whom_the_device_does_not_verify_is_told_what_else_to_do(sit: Sit) -> None:
+async def test_a_person_whom_the_device_does_not_verify_learns_what_else_to_do(sit: Sit) -> None:
     one = await sit()
     await one.added()
     await one.leave()
@@ -190,14 +190,14 @@ async def test_a_person_whom_the_device_does_not_verify_is_told_what_else_to_do(
     await one.inside()
 
 
-async def test_a_wrong_name_is_told_at_the_button_and_the_field_has_the_focus(sit: Sit) -> None:
+async def test_a_wrong_name_is_reported_at_the_button_and_the_field_gets_the_focus(sit: Sit) -> None:
     one = await sit(REFUSALS)
     await one.add("   ")
     await expect(one.page.get_by_text("Give the passkey a name of at most 100 characters.")).to_be_visible()
     await expect(one.page.get_by_label("Name")).to_be_focused()
 
 
-async def test_a_browser_without_passkeys_says_so(sit: Sit) -> None:
+async def test_in_a_browser_without_passkeys_the_page_says_so(sit: Sit) -> None:
     one = await sit()
     await one.page.add_init_script("delete window.PublicKeyCredential")
     await one.leave()
@@ -206,7 +206,7 @@ async def test_a_browser_without_passkeys_says_so(sit: Sit) -> None:
     await expect(one.page.get_by_role("button", name="Mail me a link")).to_be_visible()
 
 
-async def test_without_script_the_sign_in_page_offers_the_mailed_link_alone(
+async def test_without_script_the_sign_in_page_offers_only_the_mailed_link(
     open_tab: OpenTab, named: Merchant
 ) -> None:
     page = await open_tab(viewport=PHONE, java_script_enabled=False)
