@@ -19,7 +19,7 @@ async def sign_in(service: Running) -> AsyncIterator[Callable[..., Consumer]]:
     async with AsyncExitStack() as stack:
 
         def browser(phone: str | None = None, at: Running = service, **more: Any) -> Consumer:
-            # Not 212 555: other tests use those numbers.
+            # Other tests use numbers that begin with 212 555.
             number = phone or f"3{secrets.randbelow(90) + 10}44{secrets.randbelow(90_000) + 10_000}"
             consumer = Consumer(at.client(**more), service, number)
             stack.push_async_callback(consumer.http.aclose)
