@@ -27,7 +27,10 @@ class Presented:
 
 @dataclass(frozen=True, slots=True)
 class NetworkCard:
-    """A card that the network knows, with its key. `fits` means that the security code and expiration date were right."""
+    """A card that the network has issued, with its key.
+
+    `fits` means that the security code and expiration date were right.
+    """
 
     key: UUID
     merchant_id: UUID

@@ -1,4 +1,4 @@
-"""What the settings say about rails. Every rail is created with (settings, books, vault, now)."""
+"""The settings of rails. Every rail is created with (settings, books, vault, now)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from cuota.rails.senders import Senders
 
 @dataclass(frozen=True, slots=True)
 class StripeKeys:
-    """The keys of a Stripe account. `api_url` is another address than Stripe's own, for a stand-in; empty means Stripe."""
+    """The keys of a Stripe account.
+
+    `api_url` is the address of a stand-in; if it is empty, Stripe's own address is used.
+    """
 
     secret: str = field(repr=False)
     publishable: str
@@ -31,9 +34,10 @@ class BankFileSettings:
 class RailSettings:
     """The settings of all rails.
 
-    `card`, `message`, `issuing` and `bank` name the rails: a built-in one, or the dotted path of a class. `cards_kept` are more card
-    rails, whose cards still pay plans. `public_url` is the service's own address. `senders` are set if `message` is `live`, and
-    `stripe` if a card rail is `stripe`, `bank_files` if `bank` is `files`. `own` holds every setting that begins with CUOTA_RAIL_, for rails that operators wrote; it may contain secrets.
+    `card`, `message`, `issuing` and `bank` name the rails: a built-in one, or the dotted path of a class. `cards_kept`
+    names earlier card rails, whose stored cards still pay plans. `public_url` is the service's own address. `senders`
+    are set if `message` is `live`, and `stripe` if a card rail is `stripe`, `bank_files` if `bank` is `files`. `own`
+    holds every setting that begins with CUOTA_RAIL_, for rails that operators wrote; it may contain secrets.
     """
 
     card: str = "sandbox"
