@@ -43,11 +43,10 @@ log = logging.getLogger("cuota.work")
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job returns how much it did. After it did nothing, it rests `seconds`, or until a signal arrives.
+    """A job returns how much it did. If it did nothing, it waits `seconds`, or until a signal arrives.
 
-    `pause` is the rest after a run that did something. Work that arrives meanwhile is batched, which saves a busy
-    service work and costs a quiet one nothing. With `real`, the rest is measured by the real clock and not by the
-    sandbox's.
+    `pause` is the wait after a run that did something. Work that arrives meanwhile is batched, which saves a busy
+    service work and costs a quiet one nothing. With `real`, the job uses the real clock and not the sandbox's clock.
     """
 
     name: str
@@ -92,8 +91,8 @@ def jobs_of(webhooks: Webhooks) -> tuple[Job, ...]:
         Job("reservations", settle_reservations, 5.0, real=True),
         Job("card_erasures", forget_cards, 60.0, real=True),
         Job("tidy", tidy, 300.0, real=True),
-        # This job uses the service's clock. Nothing waits for it, so it does not run while the clock is moved. Each batch
-        # uses a session for milliseconds and leaves it to the other jobs in between.
+        # This job uses the service's clock. Nothing waits for this job, so it does not run while the clock is moved.
+        # Each batch uses a database session only for milliseconds, so other jobs get the session in between.
         Job("retention", keep_terms, 300.0, pause=0.5, real=True),
     )
 
@@ -135,7 +134,7 @@ async def _repeat(context: Context, job: Job, signals: Signals, gate: InFlightGa
                     "job waits", extra={"facts": {"job": job.name, "problem": type(problem).__name__}}
                 )
             except Exception:
-                # A bug in one job must stop neither the other jobs nor this job for good.
+                # A bug in one job must not stop the other jobs, and must not stop this job permanently.
                 log.exception("job failed", extra={"facts": {"job": job.name}})
         if done:
             await asyncio.sleep(job.pause)
