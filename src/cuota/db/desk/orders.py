@@ -48,7 +48,8 @@ _OLDEST = ("o.order_id > $2", "ASC")
 _ALL = (
     "SELECT o.order_id FROM orders o WHERE o.merchant_id = $1 AND {beyond} ORDER BY o.order_id {way} LIMIT $3"
 )
-# A text may mean several terms, a reference, or an id. Each of them is read in the order of the ids, up to the limit.
+# A typed text may be several terms, a reference, or an id. For each meaning, orders are read in the order of their ids,
+# up to the limit.
 _NAMED = """SELECT n.order_id FROM (
         SELECT t.order_id FROM unnest($7::bigint[]) AS asked (term) CROSS JOIN LATERAL (SELECT o.order_id FROM order_terms o
             WHERE o.merchant_id = $1 AND o.term = asked.term AND {beyond} ORDER BY o.order_id {way} LIMIT $3) t
@@ -76,9 +77,11 @@ WHERE o.merchant_id = $1 AND o.order_id = ANY ($2::uuid[])
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What to list. `terms`, `reference` and `id` are what a typed text may mean; all None for a list without a search.
+    """The orders to list.
 
-    `created_from` is included, `created_to` is not. `after` is the last order of the page before.
+    `terms`, `reference` and `id` are the possible meanings of a typed text; all are None for a list without a search.
+
+    `created_from` is included, `created_to` is not. `after` is the last order of the previous page.
     """
 
     view: View = View.ALL
@@ -100,7 +103,8 @@ class Asked:
 class ListedOrder:
     """One row of the list. `payer` is the JSON text of the consumer's data in the plan; None before the consumer agreed to one.
 
-    `given` and `surname` are the name that the merchant sent. `last4` is of the card that was charged last.
+    `given` and `surname` are the name that the merchant sent. `last4` are the last digits of the card that was charged
+    last.
     """
 
     order: Order

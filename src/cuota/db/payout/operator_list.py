@@ -1,4 +1,4 @@
-"""What the operator sees of payouts: a list over all merchants, and the merchants whose payouts are paused."""
+"""Reads payouts for the operator: a list over all merchants, and the merchants whose payouts are paused."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _SHOWN = """p.merchant_id, m.name, p.payout_id, p.number, p.status, p.amount, p.
         b.last4, p.tries, p.problem, p.return_reason, p.try_at"""
 _JOINED = """FROM payouts p JOIN bank_accounts b ON b.merchant_id = p.merchant_id AND b.account_id = p.account_id
         JOIN merchants m ON m.merchant_id = p.merchant_id"""
-# The newest first. A null argument means all. $4 and $5 are the last payout of the page before.
+# The newest payouts come first. A null argument matches all. $4 and $5 are the last payout of the previous page.
 _PAYOUTS = f"""SELECT {_SHOWN} {_JOINED}
     WHERE ($1::uuid IS NULL OR p.merchant_id = $1) AND ($2::text IS NULL OR p.status = $2)
         AND ($4::timestamptz IS NULL OR (p.closed_at <= $4 AND (p.closed_at < $4 OR p.payout_id > $5::uuid)))
     ORDER BY p.closed_at DESC, p.payout_id LIMIT $3"""
-# The bank's last answer was a problem, or the bank has not said in time that it paid ($1 is today). The oldest first. The index
-# payouts_due holds only payouts that the bank is still asked about.
+# The bank's last answer was a problem, or the bank has not confirmed the payment in time ($1 is today). The oldest
+# payouts come first. The index payouts_due contains only payouts that are still looked up at the bank.
 _TROUBLE = (
     "p.try_at IS NOT NULL AND (p.problem IS NOT NULL OR (p.status = 'sent' AND p.arrival_date < $1::date))"
 )
@@ -34,7 +34,10 @@ _PAUSED = """SELECT s.merchant_id, m.name, s.paused_since FROM settlements s JOI
 
 @dataclass(frozen=True, slots=True)
 class ListedPayout:
-    """A payout in the operator's list, in cents. `tries` counts the calls of the bank since the status changed last."""
+    """A payout in the operator's list, in cents.
+
+    `tries` counts the calls to the bank since the last change of the status.
+    """
 
     merchant_id: UUID
     merchant: str
@@ -68,19 +71,19 @@ async def payouts(
     limit: int,
     after: Position | None = None,
 ) -> list[ListedPayout]:
-    """Return the newest payouts, of one merchant or of all, with one status or with any, further back than `after`."""
+    """Return the newest payouts after the position `after`, of one merchant or all, with one status or any."""
     return _listed(await session.fetch(_PAYOUTS, merchant_id, status, limit, *(after or (None, None))))
 
 
 async def troubled(
     session: Session, today: date, limit: int, after: Position | None = None
 ) -> list[ListedPayout]:
-    """Return the payouts that a person must look at, the oldest first."""
+    """Return the payouts that a person must check, the oldest first."""
     return _listed(await session.fetch(_TROUBLED, today, limit, *(after or (None, None))))
 
 
 async def count_troubled(session: Session, today: date) -> int:
-    """Return how many payouts a person must look at."""
+    """Return how many payouts a person must check."""
     row = await session.fetchrow(_TROUBLES, today)
     return row["payouts"] if row else 0
 
@@ -97,5 +100,5 @@ def _listed(rows: list[Row]) -> list[ListedPayout]:
 
 
 async def paused(session: Session, merchant_id: UUID | None) -> list[PausedMerchant]:
-    """Return the merchants whose payouts are paused, longest first."""
+    """Return the merchants whose payouts are paused, beginning with the longest pause."""
     return [PausedMerchant(*row) for row in await session.fetch(_PAUSED, merchant_id)]

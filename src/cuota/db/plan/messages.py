@@ -43,7 +43,7 @@ RETURNING m.merchant_id, m.order_id, m.message_id, m.kind, m.installment, m.amou
     p.payer, p.time_zone, CASE WHEN m.kind = 'plan_started' THEN p.agreement END AS agreement, {CARD}, {_CHARGES.columns},
     g.reasons, g.credit_limit, g.consumer_id
 """
-# Consumers belong to no merchant, so they are read apart.
+# Consumers belong to no merchant, so a separate statement reads them.
 _CONSUMERS = "SELECT consumer_id, phone, profile FROM consumers WHERE consumer_id = ANY ($1::uuid[])"
 _SETTLED = """UPDATE messages SET state = $4, reason = $5, settled_at = $6, try_at = NULL
     WHERE merchant_id = $1 AND order_id = $2 AND message_id = $3 AND state = 'pending'"""
@@ -55,7 +55,7 @@ _LATER = """UPDATE messages SET try_at = $4, tries = greatest(tries - 1, 0)
 
 @dataclass(frozen=True, slots=True)
 class Declined:
-    """Why an order was declined, and who is told. The amounts are in cents."""
+    """The reasons of a declined order, and the recipient of the letter. The amounts are in cents."""
 
     reasons: tuple[str, ...]
     limit: int | None
@@ -64,12 +64,12 @@ class Declined:
 
 @dataclass(frozen=True, slots=True)
 class DueMessage:
-    """A claimed message, its recipient, and what its text is made of. `tries` includes the coming try.
+    """A claimed message, its recipient, and the data for its text. `tries` includes the next attempt.
 
     `reference` is the merchant's own number of the order. `card` is the card that pays the plan, `cards` are the cards
     that paid so far, by charge. `zone` is the consumer's time zone, `agreement` the agreement that was accepted.
-    `declined` is the content of the letter about a declined order. `overtaken`: a later message says what is left to
-    pay.
+    `declined` is the content of the letter about a declined order. `overtaken`: a later message has the remaining
+    payments.
     """
 
     merchant_id: UUID
@@ -128,17 +128,17 @@ def _standing_of(text: str | None) -> PlanStanding | None:
 
 
 async def settle(session: Session, due: DueMessage, reason: str | None, at: datetime) -> None:
-    """Record that the message was sent (`reason` None) or given up."""
+    """Record that the message was sent (`reason` is None) or has failed for good."""
     state = "sent" if reason is None else "failed"
     ids = (due.merchant_id, due.order_id, due.notice.notice_id)
     await session.fetchrow(_SETTLED, *ids, state, reason, at)
 
 
 async def wait_for_day(session: Session, due: DueMessage, at: datetime) -> None:
-    """It is night in the consumer's time zone: send at `at`, as if the message had not been claimed."""
+    """Postpone a message during the consumer's night: it is sent at `at`, as if it had not been claimed."""
     await session.fetchrow(_LATER, due.merchant_id, due.order_id, due.notice.notice_id, at)
 
 
 async def try_again(session: Session, due: DueMessage, at: datetime, reason: str) -> None:
-    """The rail could not send the message: retry at `at`."""
+    """Record that the rail could not send the message. It is retried at `at`."""
     await session.fetchrow(_AGAIN, due.merchant_id, due.order_id, due.notice.notice_id, at, reason)

@@ -34,7 +34,7 @@ def disagreements(facts: dict[str, Any], ledger: Sequence[Transfer]) -> Iterator
                 f"was written off on {item.written_off_at}, but is due on {item.due_on}",
             )
     if any(each.posting == "chargeback" for each in ledger):
-        return  # a chargeback takes a payment out of the middle of the plan; the balances above still have to agree
+        return  # a chargeback removes a payment from the middle of the plan; the balances above must still agree
     yield from _replayed(facts, ledger, [item.number for item in marked])
 
 

@@ -13,8 +13,8 @@ from cuota.db.session import Session
 _CLAIMERS = "SELECT DISTINCT merchant_id, claimed_by FROM deliveries WHERE claimed_by > 0"
 _OF_WORKER = """SELECT merchant_id, order_id, sequence, receiver, tries FROM deliveries
     WHERE claimed_by = $1 AND claimed_by > 0"""
-# Releasing does not change `tries`. The next worker counts on from there; if the first worker records its result before the next
-# claim, that result is still accepted.
+# Releasing does not change `tries`, so the next worker continues the count. If the first worker records its result
+# before the next claim, that result is still accepted.
 _FREE = """UPDATE deliveries SET try_at = LEAST(created_at, $3), claimed_by = NULL
     WHERE merchant_id = $1 AND claimed_by = ANY ($2::bigint[]) AND state = 'pending' RETURNING 1"""
 _LET_GO = """UPDATE deliveries d SET try_at = LEAST(d.created_at, $3), claimed_by = NULL
@@ -24,7 +24,7 @@ _LET_GO = """UPDATE deliveries d SET try_at = LEAST(d.created_at, $3), claimed_b
 
 
 class Claim(NamedTuple):
-    """One claimed delivery, with the number of the try for which it was claimed."""
+    """One claimed delivery, with the number of the attempt for which it was claimed."""
 
     merchant_id: UUID
     order_id: UUID

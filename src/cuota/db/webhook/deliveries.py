@@ -25,7 +25,7 @@ assert CLAIMED_MEANWHILE.total_seconds() > WAIT_SECONDS + CONNECT_SECONDS + STAT
 # A claim reads this many rows beyond its limit, because some rows must wait for an earlier event of the same order.
 LOOK_PAST = 48
 # A delivery that waits for an earlier event is normally made due when the earlier result is recorded. If the claim and the
-# recording happen at the same moment, the delivery is looked at again after this time.
+# recording happen at the same moment, the delivery is checked again after this time.
 LOOK_AGAIN = timedelta(seconds=2)
 LAST = 2**62
 
@@ -109,14 +109,13 @@ FROM held h WHERE d.ctid = h.spot AND d.merchant_id = $1
 RETURNING d.merchant_id, d.order_id, d.sequence, d.receiver, d.url, d.host, d.tries, d.failed,
     h.waits_for IS NOT NULL AS waits
 """
-# Records results. The number of tries must still match, so a worker that was too slow cannot overwrite the result of the worker
-# that took over. The statement also makes the order's next event due at once (`freed`), ahead of the deliveries that were
-# postponed. It updates that row even if the row is due already: a concurrent claim that saw the row waiting would otherwise
-# postpone it.
-# A worker records a result again when it lost the connection before the answer came. A delivery that already has the next `try_at`
-# and no claim has that result already.
-# `LEAST(tries, 32767) = tries` is always true. It makes the planner expect one row, so it looks up each row by key and does not
-# read all rows of the merchant.
+# Records results. The number of attempts must still match, so a worker that was too slow cannot overwrite the result of
+# the worker that took over. The statement also makes the order's next event due at once (`freed`), ahead of the
+# deliveries that were postponed. It updates that row even if the row is due already: a concurrent claim that saw the
+# row waiting would otherwise postpone it. A worker records a result again when it lost the connection before the answer
+# came. A delivery that already has the next `try_at` and no claim has that result already. `LEAST(tries, 32767) =
+# tries` is always true. It makes the planner expect one row, so it looks up each row by key and does not read all rows
+# of the merchant.
 _RECORD = f"""
 WITH given AS (
     SELECT * FROM unnest($2::uuid[], $3::integer[], $4::uuid[], $5::smallint[], $6::timestamptz[], $7::text[],
@@ -183,7 +182,7 @@ class Lane(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A delivery that this worker has claimed. `tries` includes the coming try; `failed` counts the tries that failed."""
+    """A delivery that this worker has claimed. `tries` includes the next attempt; `failed` counts the failed attempts."""
 
     merchant_id: UUID
     order_id: UUID
@@ -196,18 +195,18 @@ class Claimed:
 
     @property
     def lane(self) -> Lane:
-        """The queue of this delivery."""
+        """Return the queue of this delivery."""
         return Lane(self.merchant_id, self.receiver, self.host)
 
     @property
     def claim(self) -> Claim:
-        """The claim that identifies this delivery and this try."""
+        """Return the claim that identifies this delivery and this attempt."""
         return Claim(self.merchant_id, self.order_id, self.sequence, self.receiver, self.tries)
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of one try: the attempt, the new `state` of the delivery, and the time of the next try."""
+    """The result of one attempt: the attempt, the new `state` of the delivery, and the time of the next attempt."""
 
     claimed: Claimed
     attempt: Attempt
