@@ -10,7 +10,7 @@ DECLINED_SURNAME = "Declinetest"
 APPROVED_SURNAME = "Approvetest"
 
 
-# The tables with scheduled work, and what one of their rows is called.
+# The tables with scheduled work, and the name of one row.
 SCHEDULED = {
     "orders": "order",
     "card_refunds": "card refund",

@@ -92,7 +92,7 @@ class Order:
     """The part of an order that changes when money moves. Amounts are cents; `amount` is the original amount.
 
     `version` increases with every save. `transfers` and `events` count the rows written so far, so that the numbers of ledger rows
-    and events have no gaps. `fee` is what the consumer pays for the plan. `warned` counts the warnings sent before the
+    and events have no gaps. `fee` is the consumer's fee for the plan. `warned` counts the warnings sent before the
     authorization's end. `charging` is the charge for which the card rail has been called and has not answered, and
     `charging_since` the time of the last call; until there is an answer, no other charge begins. `collect_at` is when the plan's
     next reminder or charge is due.
@@ -139,7 +139,7 @@ class Order:
 
     @property
     def refundable(self) -> int:
-        """The amount in cents that can still be refunded: at most what was captured, and what no card network took back."""
+        """The amount in cents that can still be refunded: at most the captured amount that no card network took back."""
         return self.captured - self.refunded - self.charged_back
 
     @property
@@ -165,7 +165,7 @@ class Order:
     @property
     def authorization_due_at(self) -> datetime | None:
         """When the next warning about the authorization's end is due, or the authorization ends."""
-        # While a chargeback is open, a void could return to the card what the card's bank has taken back already.
+        # While a chargeback is open, a void could return money to the card that the card's bank has already taken back.
         if not self.capturable or self.authorization_expires_at is None or self.open_chargebacks:
             return None
         ahead = WARNINGS[self.warned] if self.warned < len(WARNINGS) else timedelta(0)

@@ -1,4 +1,4 @@
-"""A payout: its states, and what it pays."""
+"""A payout: its states, and the settlement lines that it pays."""
 
 from __future__ import annotations
 
@@ -50,7 +50,11 @@ PAYOUT_EDGES = (
 
 @dataclass(frozen=True, slots=True)
 class Payout:
-    """A payout. The amount is in cents; the lines from `first_line` to `last_line` are in it. `account_last4` is where it goes."""
+    """A payout.
+
+    The amount is in cents; it pays the lines from `first_line` to `last_line`. `account_last4` are the last digits of
+    the bank account.
+    """
 
     merchant_id: UUID
     payout_id: UUID
@@ -72,5 +76,5 @@ class Payout:
 
     @property
     def line_count(self) -> int:
-        """How many settlement lines the payout has."""
+        """The number of the payout's settlement lines."""
         return self.last_line - self.first_line + 1

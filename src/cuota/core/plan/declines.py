@@ -31,12 +31,12 @@ HARD_DECLINES = frozenset(
 )
 # The consumer can enter the same card again with its new expiration date, so an expired card is final in its own plan only.
 FINAL_FOR_CARD = HARD_DECLINES - {"card_expired"}
-# Final declines are forgotten after this time: by then, a card has expired.
+# Final declines are deleted after this time, because the card has expired by then.
 FINAL_KEPT = timedelta(days=5 * 366)
 
 
 def next_allowed(declined_at: Sequence[datetime], now: datetime) -> datetime | None:
-    """Return when a card may be charged again that was declined at these times; None if that is allowed now."""
+    """Return when a card that was declined at these times may be charged again, or None if that is allowed now."""
     recent = sorted(at for at in declined_at if at > now - ATTEMPTS_WITHIN)
     return recent[-MOST_ATTEMPTS] + ATTEMPTS_WITHIN if len(recent) >= MOST_ATTEMPTS else None
 
