@@ -52,7 +52,9 @@ def _uncounted(rail: str, kind: str) -> None:
 
 @dataclass(frozen=True)
 class Context:
-    """Everything that a flow needs from outside, passed as one argument, so that tests and the sandbox's clock can replace it.
+    """Everything that a flow needs from outside, as one argument.
+
+    Tests and the sandbox's clock replace parts of it.
 
     `happened` is called with every event after it is saved, `decided` with every decision, and `texted` with the result of
     every one-time code (sent, failed, or the rate limit that refused it), `card_event` with the rail and the kind of every event

@@ -23,11 +23,11 @@ async def leave_checkout(context: Context, merchant_id: UUID, order_id: UUID) ->
 
 
 async def lapse_order(context: Context, merchant_id: UUID, order_id: UUID) -> None:
-    """Abandon the order if its time is over. The worker calls this; the order may have ended another way meanwhile."""
+    """Abandon the order if its time is over. The worker calls this. The order may have ended in another way meanwhile."""
 
     def decide(found: Found) -> Outcome | None:
         now = context.now()
-        # A card that was declined after the worker looked leaves the consumer the rest of the order's time.
+        # If a card was declined after the worker's read, the consumer still has the rest of the order's time.
         return None if now < found.order.expires_at else abandon(found.order, now, left=False)
 
     with contextlib.suppress(Final, Charging):

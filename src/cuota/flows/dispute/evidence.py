@@ -1,4 +1,4 @@
-"""Stores what a side writes and sends in a dispute, encrypted, and opens it again."""
+"""Stores the texts and files of a dispute's parties, encrypted, and decrypts them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ShownFile:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What one side wrote and sent. `text` is None after an erasure."""
+    """The statement of one party, with its files. `text` is None after an erasure."""
 
     evidence_id: UUID
     party: DisputeParty
@@ -56,7 +56,7 @@ async def store_evidence(
 ) -> Evidence:
     """Store the files, and return the evidence to save with the dispute. Raises Refused if there is neither text nor file.
 
-    `once`: an appeal or an acceptance, which is possible only once, and also after MOST_STATEMENTS.
+    `once`: an appeal or an acceptance, which is possible only once, even after MOST_STATEMENTS.
     """
     text = text.strip()
     if not text and not files:
@@ -73,7 +73,7 @@ async def store_evidence(
         )
     evidence_id, vault = context.new_id(), context.vault
     for number, file in enumerate(files, 1):
-        # In a thread, so that the worker answers others meanwhile.
+        # This runs in a thread, so that the worker can answer other requests meanwhile.
         sealed = await asyncio.to_thread(_sealed, vault, file, evidence_id, number)
         await stored.add(context.pool, merchant_id, dispute_id, evidence_id, number, sealed, context.now())
     return Evidence(evidence_id, dispute_id, party, vault.encrypt(text, _text_key(evidence_id)), outgoing)
@@ -83,7 +83,7 @@ async def store_evidence(
 async def saved_or_removed(
     context: Context, merchant_id: UUID, evidence: Evidence | None
 ) -> AsyncIterator[None]:
-    """Delete the statement's files if the block refuses to save the statement: no erasure would find them."""
+    """Delete the statement's files if the block refuses to save the statement, because no erasure would find them."""
     try:
         yield
     except Refused as refused:
@@ -103,7 +103,7 @@ def _sealed(vault: Vault, file: EvidenceFile, evidence_id: UUID, number: int) ->
 
 
 async def statements(context: Context, merchant_id: UUID, dispute_id: UUID) -> list[Statement]:
-    """Return everything that was written and sent in a dispute, the earliest first."""
+    """Return all statements of a dispute with their files, the earliest first."""
     vault = context.vault
     files = await stored.of_dispute(context.pool, merchant_id, dispute_id)
     return [

@@ -1,4 +1,4 @@
-"""What a consumer can do with a plan on the account page: pay early, pay off, change the card."""
+"""The actions of a consumer on a plan's page: pay early, pay off, change the card."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ async def change_card(
     except Problem:
         await free_network(context, ask)
         raise
-    for _ in changed:  # one charge for each; the worker charges any that remain
+    for _ in changed:  # each installment has its own charge; the worker charges any that remain
         await collect(context, *ids, _page_of(context, *ids))
     agreed = await plans.read(context.pool, *ids) if changed else None
     tried = [agreed.plan[item.number - 1] for item in changed] if agreed else []
