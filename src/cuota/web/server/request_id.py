@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import uuid
 
-# A request id protects nothing, so a guessable one is fine. Random bytes from the operating system would cost as much time
+# A request id protects nothing, so it may be guessable. Random bytes from the operating system would cost as much time
 # as all other work of the edge.
 _random = random.Random(uuid.uuid4().int)  # noqa: S311
 _FREE, _FIXED = ~(0xF000 << 64 | 0xC000 << 48), 0x4000 << 64 | 0x8000 << 48
