@@ -21,12 +21,12 @@ class ClockMover(Protocol):
     """Moves the sandbox's clock for the dashboard, in this process (run/mover.py)."""
 
     async def start(self, target: TargetInstant) -> bool:
-        """Begin to move the clock. Return whether it is there already. Raises CannotMoveTime or BadInstant."""
+        """Begin to move the clock. Return whether the move is already complete. Raises CannotMoveTime or BadInstant."""
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """The resources of one process. Each process makes one `Service`. `mover` is there in a sandbox's serving process."""
+    """The resources of one process. Each process makes one `Service`. `mover` is None outside the sandbox."""
 
     context: Context
     keys: Keys
