@@ -40,7 +40,7 @@ def read_details(form: dict[str, str]) -> Profile:
 def read_shipping(form: dict[str, str]) -> ShippingAddress:
     """Read the shipping address of an express order. Raises Problem with an error for each invalid field."""
     errors: dict[str, str] = {}
-    name = _text(form, "recipient", 2, "Enter the name of whoever receives it.", errors, most=101)
+    name = _text(form, "recipient", 2, "Enter the name of the person who receives it.", errors, most=101)
     shipping = ShippingAddress(name, _address(form, "the shipping address", errors))
     _raise(errors)
     return shipping

@@ -84,7 +84,10 @@ async def elsewhere(request: Request) -> Response:
 
 
 def _step(needs: str) -> Callable[[CheckoutStep], Callable[[Request], Awaitable[Response]]]:
-    """Make a handler for the form of a step. It checks the session and the form, and that the step `needs` is reached."""
+    """Make a handler for the form of a step.
+
+    The handler checks the session, the form, and that the consumer has reached the step `needs`.
+    """
 
     def wrap(step: CheckoutStep) -> Callable[[Request], Awaitable[Response]]:
         @wraps(step)
@@ -107,7 +110,7 @@ def _step(needs: str) -> Callable[[CheckoutStep], Callable[[Request], Awaitable[
                 again_page.remember_later(request, response, checkout)
                 return response
             except (Final, Lapsed):
-                # The order changed meanwhile, in another tab or because its time ran out. Show its current state.
+                # The order was changed meanwhile, in another tab or because its time ran out. Show its current state.
                 return see_other(_address(checkout, secret))
 
         return run
@@ -119,7 +122,8 @@ def _step(needs: str) -> Callable[[CheckoutStep], Callable[[Request], Awaitable[
 async def phone(request: Request, checkout: Checkout, secret: str, form: dict[str, str]) -> Response:
     """Send a one-time code to the typed phone number.
 
-    If the form has no phone field, send the code to the order's number, of which the page showed only the last digits.
+    If the form has no phone field, send the code to the order's number. The page showed only the last digits of that
+    number.
     """
     order_number = None if "phone" in form else order_phone(checkout)
     number = order_number or form.get("phone", "")
@@ -239,13 +243,13 @@ async def another_card(request: Request, checkout: Checkout, secret: str, form: 
     pending = await charges.pending(context.pool, *ids)
     if pending is not None:
         await give_up_charge(context, *ids, pending)
-    # If the charge was paid or declined meanwhile, the page shows that.
+    # If the charge was meanwhile paid or declined, the page shows this result.
     return see_other(_address(checkout, secret, "pay", "gave-up"))
 
 
 @_step("phone")
 async def forget(request: Request, checkout: Checkout, secret: str, form: dict[str, str]) -> Response:
-    """Forget this browser after "Not you?". From now on every checkout asks it for a phone number."""
+    """Forget this browser after "Not you?". From now on, every checkout in it asks for a phone number."""
     del form
     response = see_other(_address(checkout, secret))
     await again_page.forget(request, response)
