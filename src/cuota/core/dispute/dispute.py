@@ -13,7 +13,7 @@ from cuota.core.refusal import Code, Refused
 RESPOND_WITHIN = timedelta(days=14)
 # The merchant gets a reminder this long before the deadline.
 REMIND_BEFORE = timedelta(days=3)
-# The losing side may appeal a decision once, within this time. The money moves when nobody can appeal any more.
+# The losing side may appeal a decision once, within this time. The money moves when no appeal is possible any more.
 APPEAL_WITHIN = timedelta(days=10)
 # A consumer can open a dispute until this long after the order was created.
 OPEN_WITHIN = timedelta(days=180)
@@ -99,8 +99,8 @@ DISPUTE_EDGES = (
     DisputeEdge(_LOST, "appeal", _APPEALED, "dispute.appealed", "the merchant appealed"),
     DisputeEdge(_APPEALED, "decide_for_merchant", _WON, "dispute.won", "the appeal was decided, finally"),
     DisputeEdge(_APPEALED, "decide_for_consumer", _LOST, "dispute.lost", "the appeal was decided, finally"),
-    DisputeEdge(_WON, "close", _CLOSED, "dispute.closed", "nobody can appeal; the money is released"),
-    DisputeEdge(_LOST, "close", _CLOSED, "dispute.closed", "nobody can appeal; the consumer has the money back"),
+    DisputeEdge(_WON, "close", _CLOSED, "dispute.closed", "no appeal is possible; the money is released"),
+    DisputeEdge(_LOST, "close", _CLOSED, "dispute.closed", "no appeal is possible; the consumer has the money back"),
     *(
         DisputeEdge(before, move, _CLOSED, "dispute.closed", meaning)
         for before in (_OPEN, _REVIEW, _WON, _LOST, _APPEALED)
@@ -125,7 +125,7 @@ class Dispute:
     withheld from the merchant now: a refund reduces it, and the end of the dispute sets it to zero. `movement_id` is
     the refund that a lost dispute made; `release_id` is the cause of the ledger rows that released the withheld money
     to the merchant. A chargeback has the charge that was taken back, and the processor's own `reference`. `appeal_by`
-    is when the decision becomes final; a decision that nobody can appeal is final at once. `final` is True if there
+    is when the decision becomes final; a decision without an appeal is final at once. `final` is True if there
     will be no further appeal.
     """
 

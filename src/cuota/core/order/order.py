@@ -66,7 +66,9 @@ EDGES = (
         "order.abandoned",
         "the consumer left by the cancel control",
     ),
-    Transition(Status.CREATED, "lapse", Status.ABANDONED, "order.abandoned", "nobody finished it in time"),
+    Transition(
+        Status.CREATED, "lapse", Status.ABANDONED, "order.abandoned", "the consumer did not finish it in time"
+    ),
 )
 _BY_MOVE = {(edge.before, edge.move): edge for edge in EDGES}
 

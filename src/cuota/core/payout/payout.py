@@ -31,7 +31,7 @@ PAYOUT_EDGES = (
     PayoutEdge(
         None, PayoutStatus.CREATED, "payout.created", "the batch closed with at least the minimum to pay"
     ),
-    PayoutEdge(PayoutStatus.CREATED, PayoutStatus.SENT, "payout.sent", "the bank accepted the order to pay"),
+    PayoutEdge(PayoutStatus.CREATED, PayoutStatus.SENT, "payout.sent", "the bank accepted the payment order"),
     PayoutEdge(
         PayoutStatus.CREATED, PayoutStatus.RETURNED, "payout.returned", "the bank refused the order to pay"
     ),
