@@ -30,8 +30,7 @@ MERCHANTS = 10
 POOL = 4_000  # approved orders of each merchant
 FIRST, STEPS, MOST_STEPS, ENOUGH_KEPT = 1_000.0, (1.2, 1.05), 10, 0.98
 STEP_SECONDS, LEVEL_SECONDS, REST_SECONDS = 3.0, 8.0, 1.0
-# The load in multiples of saturation, and the share of the peak that must still be answered. With None, the share is
-# only measured.
+# The load in multiples of saturation, and the share of the peak that must still be answered (None: only measured).
 TIMES: dict[int, float | None] = {1: 0.9, 2: 0.9, 5: 0.8, 10: None}
 # The other merchants should be served well beside the greedy one, so their load leaves room for its share.
 EASE = 0.8
@@ -113,8 +112,7 @@ class OverloadRun:
 
 
 def tried(bench: OverloadRun, rate: float) -> Count:
-    """Return the results of one step. If too few requests were answered, repeat the step once, because the disk may
-    pause in any three seconds."""
+    """Return the results of one step. Repeat a bad step once, because the disk may pause in any three seconds."""
     for _ in range(2):
         count = bench.evenly(rate, STEP_SECONDS).count()
         say(

@@ -130,9 +130,7 @@ def test_a_paid_plan_is_completed_and_has_nothing_due() -> None:
         ((1,), 10_000, "cancelled"),
     ],
 )
-def test_the_state_of_a_plan_follows_from_its_unpaid_payments(
-    paid: tuple[int, ...], cut: int, state: str
-) -> None:
+def test_the_state_of_a_plan_follows_from_its_payments(paid: tuple[int, ...], cut: int, state: str) -> None:
     agreed = timed(paid=paid)
     if cut:
         outcome = void(on(agreed), agreed, asked(MovementKind.VOID, cut), MOVEMENT, NOW, ids())
@@ -207,9 +205,7 @@ def test_an_unpaid_payment_may_be_paid_early_but_not_a_paid_or_canceled_one() ->
 
 
 @pytest.mark.parametrize(("cut", "excess"), [(7_000, 2_000), (7_500, 2_500), (5_000, 0), (5_001, 1)])
-def test_if_a_refund_reduces_a_payment_during_its_charge_the_excess_goes_back_to_the_card(
-    cut: int, excess: int
-) -> None:
+def test_the_excess_of_a_charge_after_a_refund_goes_back_to_the_card(cut: int, excess: int) -> None:
     agreed = timed()
     order, charge = begun(replace(on(agreed), captured=10_000), agreed, DUE_2)
     given_back = refund(order, agreed, asked(MovementKind.REFUND, cut), MOVEMENT, DUE_2, ids())
@@ -265,9 +261,7 @@ def test_a_paid_payment_has_no_time_of_a_charge_or_reminder() -> None:
 @pytest.mark.parametrize(
     ("hour", "told"), [(0, "05T09:00"), (8, "05T09:00"), (9, "05T09:00"), (20, "05T20:00"), (21, "06T09:00")]
 )
-def test_the_result_of_a_scheduled_charge_is_sent_to_the_consumer_during_the_day(
-    hour: int, told: str
-) -> None:
+def test_the_result_of_a_scheduled_charge_is_sent_during_the_day(hour: int, told: str) -> None:
     agreed, at = timed(), DUE_2 + timedelta(hours=hour)
     order, charge = begun(on(agreed), agreed, at)
     outcome = collection.paid(order, agreed, charge, ZONE, at, ids())

@@ -1,5 +1,4 @@
-"""Each press of the payment button is decided by the facts of that moment, and the facts are stored with the
-decision."""
+"""Each press of the payment button is decided by the facts of that moment, which are stored with the decision."""
 
 from __future__ import annotations
 
@@ -280,9 +279,7 @@ async def test_a_model_that_cannot_be_read_does_not_prevent_a_purchase(own: Own)
     assert (await last(own))["inputs"]["approvals"]["model"] is None
 
 
-async def test_a_decision_costs_a_reservation_and_a_read_and_the_other_statements_run_during_the_charge(
-    own: Own,
-) -> None:
+async def test_a_decision_costs_a_reservation_and_a_read_before_the_charge(own: Own) -> None:
     asked: list[str] = []
 
     class Counting(type(own.context.pool)):  # type: ignore[misc]

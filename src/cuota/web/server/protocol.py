@@ -65,10 +65,7 @@ class BoundedProtocol(RefusingProtocol):
     _in_head = True  # waits for a head or reads one; otherwise reads a body
     _head_bytes = 0
     _message_bytes = 0
-    _most_bytes, _body_ticks = (
-        MOST_MESSAGE_BYTES,
-        BODY_TICKS,
-    )  # the limits of this body; `_allow_body` raises both
+    _most_bytes, _body_ticks = MOST_MESSAGE_BYTES, BODY_TICKS  # for this body; `_allow_body` raises both
     # The tick at which the current phase began: waiting, reading a head, reading a body, or closing.
     _since = 0
     _deaf = False  # reads nothing more, and closes when the earlier requests are answered
@@ -102,8 +99,7 @@ class BoundedProtocol(RefusingProtocol):
         self.transport = transport
         self._deaf = self._turned_away = True
         if len(watch.turned_away) < MOST_TURNED_AWAY:
-            # The client gets the 503 only when it sends something, because an answer before the request would confuse
-            # clients.
+            # The client gets the 503 when it sends something: an answer before the request would confuse clients.
             watch.turned_away.add(self)
         else:
             transport.abort()
@@ -156,10 +152,7 @@ class BoundedProtocol(RefusingProtocol):
             raise _Enough
 
     def on_response_complete(self) -> None:
-        """Continue with the next request, as in uvicorn.
-
-        There is no timer here: the clock in `deadlines.py` finds idle connections.
-        """
+        """Continue with the next request, as in uvicorn. There is no timer here: the watch ends idle connections."""
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
