@@ -150,7 +150,7 @@ LEVELS = (
 
 
 def levels(bench: OverloadRun, full: float, peak: float) -> tuple[list[str], float]:
-    """Return the lines of the table, and the most that was answered in a second at any load."""
+    """Return the lines of the table, and the most requests that were answered in a second at any load."""
     found = {times: bench.evenly(full * times, LEVEL_SECONDS) for times in TIMES}
     goodput = {times: came.count().good / LEVEL_SECONDS for times, came in found.items()}
     peak = max(peak, *goodput.values())

@@ -17,7 +17,7 @@ LEASE = timedelta(seconds=30)
 
 @dataclass(frozen=True, slots=True)
 class Presented:
-    """The data that somebody typed into a merchant's card form. `repr` shows none of it."""
+    """The data that a person typed into a merchant's card form. `repr` shows none of it."""
 
     number: str = field(repr=False)
     cvc: str = field(repr=False)

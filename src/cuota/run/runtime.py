@@ -1,4 +1,4 @@
-"""Opens what a process needs: the database, migrated and checked; the rails; the secrets."""
+"""Opens the resources of a process: the migrated and checked database, the rails, and the secrets."""
 
 from __future__ import annotations
 

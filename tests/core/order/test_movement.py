@@ -38,7 +38,9 @@ def test_a_repeated_request_gets_the_original_movement() -> None:
 def test_a_repeat_with_another_amount_is_reported_as_a_different_request() -> None:
     refused = _repeat(3051)
     assert _original(refused)["sameRequest"] is False
-    assert _original(refused)["amount"] == Decimal("30.50"), "what was applied, not what is asked now"
+    assert _original(refused)["amount"] == Decimal("30.50"), (
+        "the amount that was applied, not the repeated one"
+    )
     assert refused.message != _repeat(3050).message
 
 

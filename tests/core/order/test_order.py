@@ -27,7 +27,7 @@ def test_there_are_four_order_states_and_never_a_fifth() -> None:
         ("lapse", "Abandoned", "order.abandoned"),
     ],
 )
-def test_a_created_order_goes_where_the_table_says_and_writes_its_event(
+def test_each_move_of_a_created_order_has_the_expected_status_and_event(
     move: str, after: str, event: str
 ) -> None:
     found = edge(Status.CREATED, move)

@@ -80,7 +80,7 @@ class Campaign:
                 self.counted["found" if answer else "not there"] += 1
                 if answer is None:
                     answer = await self._ask(asked)
-        raise AssertionError("no answer after many tries")
+        raise AssertionError("no answer after many attempts")
 
     async def _ask(self, asked: ChargeRequest) -> CardAnswer | None:
         try:

@@ -31,7 +31,7 @@ class Elsewhere:
 _PAGES = "walks through the pages of a checkout in one browser or several"
 _BROWSER = "needs a real browser with the script in it"
 _RECEIVER = "needs receivers of webhooks that misbehave"
-_MANY = "many requests at once, and what they leave behind"
+_MANY = "many simultaneous requests, and their effects"
 
 ANSWERED_BY: dict[str, Elsewhere] = {
     "U12": Elsewhere(("web/pages/checkout/test_links.py::test_a_query_parameter_never_decides_where_the_browser_is_sent",), _PAGES),

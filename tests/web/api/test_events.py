@@ -191,7 +191,9 @@ async def test_the_pages_of_the_feed_have_every_event_once_and_in_order_while_or
     assert [event["id"] for event in found] == [event["id"] for event in await feed(merchant, 7)]
 
 
-async def test_an_event_is_the_same_by_itself_and_in_the_feed_and_later(merchant: Merchant) -> None:
+async def test_a_single_event_equals_the_one_in_the_feed_and_does_not_change_later(
+    merchant: Merchant,
+) -> None:
     order = await merchant.approved("100.00")
     approved = (await of_order(merchant, order))[1]
     first = await merchant.http.get(f"/events/{approved['id']}")

@@ -86,7 +86,7 @@ async def test_the_same_signed_form_sent_64_times_at_once_makes_one_order(mercha
     assert (await post_form(merchant, fields)).headers["location"] == address
 
 
-async def test_data_beside_the_form_s_fields_changes_nothing(merchant: Merchant) -> None:
+async def test_query_parameters_of_a_posted_form_are_ignored(merchant: Merchant) -> None:
     fields = signed(merchant, form_fields(merchant))
     async with merchant.service.client() as page:
         answer = await page.post("/orders/authorize?order.amount=1.00&order.amount=2.00", data=dict(fields))

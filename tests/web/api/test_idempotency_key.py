@@ -87,7 +87,7 @@ async def test_two_merchants_do_not_share_keys(merchant: Merchant, auto_merchant
     assert first.json()["orderId"] != second.json()["orderId"]
 
 
-async def test_while_the_first_request_runs_a_second_one_is_told_to_wait(merchant: Merchant) -> None:
+async def test_while_the_first_request_runs_a_second_one_gets_a_retry_after(merchant: Merchant) -> None:
     await claim(merchant, "k", timedelta(0))
     answer = await create(merchant, "k")
     assert_refused(answer, 409, "idempotency_in_progress")

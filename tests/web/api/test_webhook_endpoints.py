@@ -168,7 +168,7 @@ async def test_a_paused_endpoint_gets_its_events_when_it_is_resumed(merchant: Me
 
 
 @pytest.mark.plain_postgresql("the test's own UPDATE moves a time by a STABLE function, which Citus refuses")
-async def test_for_a_day_the_old_secret_signs_beside_the_new_one(merchant: Merchant) -> None:
+async def test_for_a_day_both_the_old_and_the_new_secret_sign(merchant: Merchant) -> None:
     async with receiving() as receiver:
         made = await register(merchant, receiver.url)
         rotated = (await act(merchant, made, "rotate-secret")).json()

@@ -100,7 +100,7 @@ async def test_a_failed_event_is_shown_and_a_replay_sends_it_at_once_to_the_new_
         await merchant.create()
         await deliver(merchant)
         (event,) = ids(merchant, old)
-        # After several tries, the next try is an hour ahead, so no worker claims the delivery now.
+        # After several attempts, the next one is an hour ahead, so no worker claims the delivery now.
         await merchant.service.context.pool.fetchrow(
             "UPDATE deliveries SET try_at = try_at + interval '1 hour' WHERE merchant_id = $1",
             merchant.merchant_id,

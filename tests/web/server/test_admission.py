@@ -76,7 +76,7 @@ async def test_under_overload_a_shopper_s_browser_gets_a_page_and_a_shop_s_serve
     assert server.json()["code"] == "unavailable"
 
 
-async def test_an_unverified_token_does_not_count_as_a_merchant_s_even_beside_a_signed_request(
+async def test_an_unverified_token_does_not_count_as_a_merchant_s_even_together_with_a_signed_request(
     merchant: Merchant,
 ) -> None:
     forged = f"Bearer {uuid4()}"

@@ -80,7 +80,7 @@ async def flood_of(admission: Admission, *late: str, crowd: str = "Bearer greedy
     return [place is not None for place, _ in taken]
 
 
-async def test_a_caller_that_was_refused_gets_a_place_a_second_later_even_beside_a_flood() -> None:
+async def test_a_refused_caller_gets_a_place_a_second_later_even_during_a_flood() -> None:
     admission = Admission(clock := Clock())
     await known(admission, "Bearer greedy", "Bearer late")
     assert await flood_of(admission, "Bearer late") == [False]
@@ -225,7 +225,7 @@ def test_slow_calls_reduce_the_number_of_places_and_refused_quick_calls_raise_it
         window(places, 0.8)
     assert places.all == LEAST
     window(places, 0.002)
-    assert places.all == LEAST, "nobody was refused, so nobody needs more"
+    assert places.all == LEAST, "no request was refused, so no more places are needed"
     for _ in range(40):
         window(places, 0.002, "share")
     assert places.all == MOST

@@ -92,7 +92,7 @@ def test_a_path_or_method_that_does_not_exist_is_refused_in_the_form_of_its_area
     assert route.area is area
 
 
-def test_a_path_beside_areas_of_different_forms_is_refused_in_json() -> None:
+def test_an_unknown_path_between_areas_with_different_error_forms_is_refused_in_json() -> None:
     for path in ("/nowhere", "/checkout", "/orders/x", "/sdk/x", "//"):
         assert TABLE.find("GET", path)[0].area.errors is PROBLEM
 

@@ -84,7 +84,7 @@ class Shopper:
 
     @property
     def typed(self) -> dict[str, str]:
-        """Return what the shopper types into the checkout's forms, by field name."""
+        """Return the shopper's input for the checkout's forms, by field name."""
         return {
             "given_names": self.given_names, "surname": self.surname, "email": self.email, "phone": self.phone,
             "address_line1": self.line1, "city": self.city, "state": self.state, "postcode": self.postcode,

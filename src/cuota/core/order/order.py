@@ -24,7 +24,7 @@ class Status(StrEnum):
 
 
 class PaymentState(StrEnum):
-    """The values of `paymentState`: what has happened to the money of an approved order."""
+    """The values of `paymentState`: the state of the money of an approved order."""
 
     NONE = "NONE"
     AUTHORIZED = "AUTHORIZED"

@@ -1,4 +1,4 @@
-"""What a decline means for later charges of the same card: a table of the card networks' rules.
+"""The effect of a decline on later charges of the same card: a table of the card networks' rules.
 
 Sources: Visa Core Rules 7.3.6 ("Visa decline response code categories": category 1 is never retried, categories 2 to 4 at most
 15 times in 30 days); Mastercard Transaction Processing Rules 5.2.1 and the merchant advice codes (03 and 21: do not try

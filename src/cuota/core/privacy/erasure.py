@@ -22,7 +22,7 @@ BLANK: Mapping[str, object] = {
 STAYS = (
     (
         "amounts, dates and states of orders, plans, charges, refunds and events; the ledger",
-        "accounting and tax records require them, and the books cannot be checked without them",
+        "accounting and tax records require them, and the ledger cannot be checked without them",
     ),
     (
         "the card's brand, its last four digits and the card network's token",
@@ -33,7 +33,7 @@ STAYS = (
         "a creditor must keep them for 25 months (12 CFR 1002.12); they do not identify the person",
     ),
     ("the hash of the payment agreement", "a person who has a copy of the agreement can still prove it"),
-    ("the items of an order, without a name", "they show what the amounts were for"),
+    ("the items of an order, without a name", "they show the goods that the amounts paid for"),
     (
         "keyed hashes of number, card, address and device, for at most 60 days",
         "they help to stop card testing, and cannot be read",

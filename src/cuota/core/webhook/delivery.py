@@ -46,7 +46,10 @@ class Attempt:
 
 
 def next_at_once(at_once: int, attempt: Attempt) -> int:
-    """Return the number of concurrent tries after this attempt: double if it was prompt, half if slow, one if no answer."""
+    """Return how many deliveries may run at the same time after this attempt.
+
+    The number doubles after a fast answer, is halved after a slow answer, and is one after no answer.
+    """
     if attempt.status is None:
         return 1
     return min(2 * at_once, MOST_AT_ONCE) if attempt.ms <= PROMPT_MS else max(at_once // 2, 1)

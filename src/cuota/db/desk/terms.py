@@ -70,7 +70,10 @@ async def coming(session: Session, merchant_id: UUID, position: int, most: int) 
 
 
 async def facts(session: Session, merchant_id: UUID, order_ids: list[UUID]) -> list[OrderFacts]:
-    """Read the data for the terms of these orders. Ids of other things are left out, because payouts have events too."""
+    """Read the data for the terms of these orders.
+
+    Ids that do not belong to orders are left out, because payouts also have events.
+    """
     return [_facts(row) for row in await session.fetch(_FACTS, merchant_id, order_ids)]
 
 

@@ -49,7 +49,7 @@ def dispute_facts(order_id: UUID, dispute: Dispute) -> dict[str, Any]:
 
 
 def what_next(dispute: Dispute) -> str:
-    """Return in words what a dispute waits for, or how it ended."""
+    """Return a text about the next step of a dispute, or about its outcome."""
     if dispute.status is DisputeStatus.CLOSED:
         return f"ended: {dispute.outcome}"
     if dispute.kind is DisputeKind.CHARGEBACK and dispute.status is not DisputeStatus.OPEN:

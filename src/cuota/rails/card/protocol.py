@@ -36,7 +36,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class CardFields:
-    """What a page needs so that the consumer enters a card in the processor's own fields, inside our form.
+    """The values with which a page shows the processor's own card fields inside our form.
 
     `scripts` are loaded in this order; the last one defines `window.cardFields`. `options` are public values for that script,
     such as a publishable key. `sources` are the origins that the page's Content-Security-Policy allows, by directive, such as
@@ -132,12 +132,12 @@ class CardAnswer:
 
     @property
     def approved(self) -> bool:
-        """Whether the money moved."""
+        """Return whether the money moved."""
         return self.outcome is CardOutcome.APPROVED
 
     @property
     def final(self) -> bool:
-        """Whether this is the last answer: approved or declined."""
+        """Return whether the answer is final: approved or declined."""
         return self.outcome in {CardOutcome.APPROVED, CardOutcome.DECLINED}
 
 
@@ -170,7 +170,7 @@ class CardRail(Protocol):
     name: str
 
     def fields(self) -> CardFields:
-        """Return what the page needs for the processor's own fields."""
+        """Return the values that the page needs for the processor's own fields."""
         ...
 
     async def keep(self, token: str, holder: CardHolder) -> Card:
@@ -215,7 +215,7 @@ class CardRail(Protocol):
         ...
 
     async def forget(self, consumer_id: UUID) -> None:
-        """Delete what the processor knows about an erased consumer. The cards cannot be charged any more; refunds still work.
+        """Delete the processor's data about an erased consumer. The cards cannot be charged any more; refunds still work.
 
         The service repeats the call until it returns without an error, perhaps after the data was already deleted.
         """

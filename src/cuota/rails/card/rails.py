@@ -90,7 +90,7 @@ class CardRails:
                 await close()
 
     def fields(self) -> CardFields:
-        """Return what a page needs so that a consumer can enter a card."""
+        """Return the values with which a page shows the card fields."""
         return self.active.fields()
 
     async def keep(self, token: str, holder: CardHolder) -> Card:

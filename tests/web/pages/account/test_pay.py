@@ -61,7 +61,7 @@ async def test_two_clicks_at_once_charge_once(consumer: Consumer, shop: Merchant
     assert [answer.status_code for answer in both] == [303, 303]
     assert (
         len({answer.headers["location"] for answer in both}) == 2
-    )  # one request pays, and the other says what it found
+    )  # one request pays, and the other reports the current state
     assert await taken(plan) == [(2500, True)] * (2 if which == "number=2" else 4)
 
 

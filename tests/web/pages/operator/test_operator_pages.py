@@ -1,4 +1,4 @@
-"""What the operator's people do in their dashboard: look at orders, decide disputes, change merchants, treat personal data."""
+"""The operator's dashboard: people read orders, decide disputes, change merchants, and show or erase personal data."""
 
 from __future__ import annotations
 
