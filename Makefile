@@ -1,14 +1,14 @@
-# `make` lists what there is. Every target sets up what it needs, into .venv, from the locked files.
+# `make` lists all targets. Every target installs its requirements into .venv, from the lock files.
 .DEFAULT_GOAL := help
 .PHONY: help run history test test-system check fix bench faults failovers screenshots lock sdk reference clean tools
 SHELL := /bin/bash
 
 PYTHON ?= python3
-# Test processes, each with a PostgreSQL of its own: one more than there are cores, because tests also wait; four at the most.
-# The tests of tests/core need no database, and take less time than several processes need to start.
+# The number of test processes, each with its own PostgreSQL: one more than the cores, because tests also wait; at most four.
+# The tests of tests/core need no database, and run faster than several processes start.
 JOBS ?= $(if $(filter tests/core%,$(ARGS)),1,$(shell n=$$(nproc); echo $$((n > 3 ? 4 : n + 1))))
 BIN := .venv/bin
-# The tests start hundreds of Python processes. Each would compile all modules again where PYTHONDONTWRITEBYTECODE is set.
+# The tests start hundreds of Python processes. If PYTHONDONTWRITEBYTECODE is set, each would compile all modules again.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest
 PIP := $(PYTHON) -m pip --python .venv/bin/python --disable-pip-version-check
 COMPILE := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-header --no-annotate \
@@ -20,7 +20,7 @@ help: ## list the targets
 run: .venv/run ## start the sandbox with a demo merchant and its shop; Ctrl-C ends it
 	@$(BIN)/cuota demo $(ARGS)
 
-history: .venv/run ## fill the sandbox of `make run`, which runs beside it, with six weeks of orders, payouts and disputes
+history: .venv/run ## fill the running sandbox of `make run` with six weeks of orders, payouts and disputes
 	@$(BIN)/cuota demo history $(ARGS)
 
 test: .venv/dev tests/openapi/node_modules tests/oidc/node_modules tools ## every test, against a real PostgreSQL and a real browser
@@ -28,7 +28,7 @@ test: .venv/dev tests/openapi/node_modules tests/oidc/node_modules tools ## ever
 	@echo "Only some: make test ARGS=\"tests/flows/sandbox -x\". What cannot be tried here is skipped, and counted at the end."
 	$(PYTEST) $(if $(filter-out 1,$(JOBS)),-n $(JOBS) --dist loadfile --no-loadscope-reorder) $(ARGS)
 
-test-system: ## install the system packages that some tests need (Chromium, PHP, strace), by sudo where you are not root
+test-system: ## install the system packages that some tests need (Chromium, PHP, strace), with sudo if you are not root
 	@tests/system_packages.sh
 
 check: .venv/dev ## lint, formatting, types, imports, unused code, and that every test module can be loaded
@@ -39,15 +39,15 @@ check: .venv/dev ## lint, formatting, types, imports, unused code, and that ever
 	$(BIN)/vulture
 	@$(PYTEST) --collect-only > .venv/collected || { grep -v '::' .venv/collected; exit 1; }
 
-fix: .venv/dev ## mend what the linter and the formatter can
+fix: .venv/dev ## apply the fixes of the linter and the formatter
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: .venv/dev .venv/peers/ready ## measure, beside the limits of this machine; writes bench/RESULTS.md
+bench: .venv/dev .venv/peers/ready ## measure the speed, next to the limits of this machine; writes bench/RESULTS.md
 	@echo "Measuring each call of the merchant API on this machine, for about seven minutes. Leave it alone meanwhile."
 	$(BIN)/python -m bench $(ARGS)
 
-faults: .venv/dev tools ## a fault at every step, planted bugs, then minutes of kills, stops and a bad network; prints its seeds
+faults: .venv/dev tools ## inject a fault at every step, plant bugs, then kill and stop processes for minutes on a bad network; prints its seeds
 	FAULTS_LONG=1 $(PYTEST) tests/faults
 	FAULTS_LONG=1 $(PYTEST) tests/core tests/properties tests/hostile tests/web/api/test_schemathesis.py
 	FAULTS_LONG=1 $(PYTEST) -o faulthandler_timeout=0 tests/rails/stripe/test_stripe_campaign.py
@@ -75,11 +75,11 @@ reference: ## copy the API reference from reference/ into the service (needs Nod
 clean: ## remove what the targets have installed; the data stays
 	rm -rf .venv .mypy_cache .ruff_cache .hypothesis build src/*.egg-info sdk/node_modules reference/node_modules tests/openapi/node_modules tests/oidc/node_modules
 
-# Nobody is asked for a password here: `make test-system` does that.
+# These targets never ask for a password; `make test-system` may.
 tools:
 	@tests/system_packages.sh --if-free
 
-# A Debian without python3-venv has no ensurepip; the machine's own pip then fills the environment.
+# A Debian without python3-venv has no ensurepip. Then the machine's own pip fills the environment.
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Cuota needs Python 3.11 or later; $(PYTHON) is older. Set PYTHON=python3.11."; exit 1; }

@@ -1,1 +1,1 @@
-"""Benchmarks. Each operation is measured beside its theoretical limit: `python -m bench`."""
+"""Benchmarks. `python -m bench` compares each operation with its theoretical limit."""

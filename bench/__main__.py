@@ -1,6 +1,7 @@
-"""`python -m bench`: measures every operation of the merchant's API beside its limits and beside other systems, in the same run.
+"""`python -m bench`: compares every operation of the merchant's API with its limits and with other systems, in the same
+run.
 
-Takes about seven minutes, prints one table, and writes the table to bench/RESULTS.md and bench/results.json.
+It takes about seven minutes, prints one table, and writes the table to bench/RESULTS.md and bench/results.json.
 """
 
 from __future__ import annotations
@@ -36,9 +37,10 @@ SESSIONS = 16
 SHAPES = ((1, 1), (1, 32), (1, 16), (1, 64), (1, 128), (2, 32))
 BESIDE = {(1, 1): 1, (1, 32): SESSIONS, (2, 32): SESSIONS}
 WARM = 0.6
-# How many orders of a pool one run may use up, by the number of clients. A run that uses up all of them ends early.
+# The number of orders of a pool that one run may use up, by the number of clients. A run that uses up all of them ends
+# early.
 MOST = {clients: 4_000 if clients == 1 else 15_000 for _, clients in SHAPES}
-# How many statements pgbench sends, by the number of sessions: enough for two to four seconds.
+# The number of statements that pgbench sends, by the number of sessions: enough for two to four seconds.
 STATEMENTS = {1: 3_000, SESSIONS: 14_000}
 POOL = sum(MOST[clients] for _, clients in SHAPES) + STATEMENTS[1] + 3 * STATEMENTS[SESSIONS] + 10
 WEB_LIMIT = "same web, no SQL"
@@ -185,7 +187,7 @@ def _on_service(
     after = service.cpu_seconds(web), service.postgres_cpu_seconds(bench.place)
     trips = None
     if counting:
-        time.sleep(2.5)  # the session counts late: see service.commits
+        time.sleep(2.5)  # the session's count arrives late: see service.commits
         trips = (asyncio.run(service.commits(bench.where)) - commits) / found.answers
     bench.moved += found.answers if once else 0
     spent = [(then - now) * 1000 / found.answers for now, then in zip(before, after, strict=True)]
@@ -210,7 +212,7 @@ def _on_bare(bench: BenchRun, name: str, clients: int, port: int) -> float:
 
 
 async def check(bench: BenchRun) -> str:
-    """Check that the database holds everything that was answered. Return PostgreSQL's version."""
+    """Check that the database has all operations that were answered with success. Return PostgreSQL's version."""
     owner = await asyncpg.connect(**bench.where)
     try:
         kept = await owner.fetchval("SELECT count(*) FROM movements")

@@ -1,8 +1,10 @@
-"""`python -m bench.citus --citus URL --plain URL`: what a capture costs on a Citus cluster, and on a plain PostgreSQL.
+"""`python -m bench.citus --citus URL --plain URL`: compares the cost of a capture on a Citus cluster and on a plain
+PostgreSQL.
 
-Both are servers of yours on this machine, of the same version, with a database made for this, and a superuser in the URL. The
-read and the save of a capture (`db/order`) run by turns on the plain server, through the coordinator, and through the worker that
-has the merchant. The CPU is that of all processes of each server. It prints a table, and writes nothing.
+You start both servers on this machine, with the same version of PostgreSQL. The URLs name an empty database and a
+superuser. The read and the save of a capture (`db/order`) run in alternating rounds on the plain server, through the
+coordinator, and through the worker that has the merchant. The CPU time is that of all processes of each server. The
+benchmark prints a table and writes no file.
 """
 
 from __future__ import annotations
@@ -44,14 +46,14 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass
 class Round:
-    """The captures of one round: their seconds, and the CPU seconds of each server."""
+    """The results of one round: the seconds of each capture, and the CPU seconds of each server."""
 
     seconds: list[float] = field(default_factory=list)
     cpu: dict[str, float] = field(default_factory=dict)
 
 
 def cpu_seconds(folder: str) -> float:
-    """The CPU time of all processes of the server with this data folder, ended ones included."""
+    """Return the CPU time of all processes of the server with this data folder, including processes that have ended."""
     first = (Path(folder) / "postmaster.pid").read_text().split()[0]
     tree, total = [first], 0
     for pid in tree:
@@ -61,13 +63,14 @@ def cpu_seconds(folder: str) -> float:
         except OSError:
             continue
         tree += children
-        # Own user and system time; at the first process also that of children that have ended.
+        # Add the process's user and system time. For the first process, also add the time of its children that have
+        # ended.
         total += sum(map(int, stat[11:15] if pid == first else stat[11:13]))
     return total / _TICKS
 
 
 async def ask(url: str, sql: str, *values: object) -> list[asyncpg.Record]:
-    """One statement in a session of its own."""
+    """Run one statement in a separate session."""
     connection = await asyncpg.connect(url)
     try:
         return list(await connection.fetch(sql, *values))
@@ -76,7 +79,7 @@ async def ask(url: str, sql: str, *values: object) -> list[asyncpg.Record]:
 
 
 async def approved(pool: Pool, merchant_id: UUID) -> Order:
-    """A new order with a plan, as the checkout leaves it."""
+    """Return a new order with a plan, in the state after the checkout."""
     now = datetime.now(UTC)
     order = Order(
         merchant_id=merchant_id, order_id=new_id(), version=1, status=Status.CREATED, currency="USD", amount=AMOUNT, fee=0,
@@ -94,7 +97,7 @@ async def approved(pool: Pool, merchant_id: UUID) -> Order:
 
 
 async def one_capture(pool: Pool, merchant_id: UUID, order_id: UUID) -> None:
-    """Read, decide and save, as a merchant's call does."""
+    """Read an order, decide, and save the capture, as a merchant's call does."""
     asked = MovementRequest(MovementKind.CAPTURE, str(new_id()), 1)
     found = await orders.read(
         pool, merchant_id, order_id, MovementKind.CAPTURE, asked.reference, with_plan=False
@@ -104,7 +107,7 @@ async def one_capture(pool: Pool, merchant_id: UUID, order_id: UUID) -> None:
 
 
 async def load(pool: Pool, made: list[tuple[UUID, UUID]], seconds: float) -> list[float]:
-    """Each client captures on its own order. The seconds of each capture."""
+    """Let each client capture its own order repeatedly. Return the seconds of each capture."""
     took: list[float] = []
     until = time.monotonic() + seconds
 
@@ -119,7 +122,7 @@ async def load(pool: Pool, made: list[tuple[UUID, UUID]], seconds: float) -> lis
 
 
 async def measured(url: str, merchants: list[UUID], clients: int, folders: dict[str, str]) -> Round:
-    """One round with a pool of its own; the CPU counts after the warm-up."""
+    """Run one round with a separate pool of sessions. The CPU time counts only after the warm-up."""
     pool = await open_pool({"dsn": url}, 16)
     try:
         made = [
@@ -135,7 +138,7 @@ async def measured(url: str, merchants: list[UUID], clients: int, folders: dict[
 
 
 async def prepared(url: str, *, citus: bool) -> None:
-    """Bring the database up to date, and distribute its tables."""
+    """Run the migrations, and distribute the tables."""
     connection = await asyncpg.connect(url)
     await migrate(connection, "sandbox")
     if citus:
@@ -144,7 +147,7 @@ async def prepared(url: str, *, citus: bool) -> None:
 
 
 async def on_one_node(url: str) -> tuple[int, list[UUID]]:
-    """A worker, and sixteen merchants whose rows it has."""
+    """Return a worker, and sixteen merchants whose rows this worker has."""
     by_node: dict[int, list[UUID]] = defaultdict(list)
     while True:
         merchant_id = new_token()
@@ -185,7 +188,7 @@ async def run(options: argparse.Namespace) -> None:
 
 
 def show(title: str, rounds: dict[str, list[Round]]) -> None:
-    """Print one table: medians over the rounds."""
+    """Print one table with the medians of the rounds."""
     print(f"\n{title}\n{'through':42} {'p50 ms':>8} {'captures/s':>11} {'CPU ms per capture, by server'}")
     for name, found in rounds.items():
         p50 = median(median(each.seconds) for each in found) * 1000

@@ -21,7 +21,7 @@ import uvloop
 
 from bench import work
 
-# If a run still runs this long after its planned end, the service does not answer.
+# If a run has not ended this many seconds after its planned end, the service does not answer.
 PATIENCE = 20.0
 LEAP = 15_485_863
 
@@ -94,7 +94,7 @@ class Load:
         return work.request(self.job.work, number, self.head, self.job.credentials)
 
     def close(self, problem: str | None = None) -> None:
-        """Note that one client has finished."""
+        """Record that one client has finished."""
         self.open -= 1
         if self.done.done():
             return
@@ -174,7 +174,7 @@ async def _drive(job: LoadJob) -> Measured:
 
 
 def drive(job: LoadJob) -> Measured:
-    """Run a job in a process of its own."""
+    """Run a job in a separate process."""
     command = [sys.executable, "-m", "bench.client"]
     done = subprocess.run(
         command, input=json.dumps(asdict(job)), capture_output=True, text=True, check=False, timeout=120

@@ -2,7 +2,7 @@
 
 Four people search, filter and open orders at the same time, each request for another order. Then one of them exports all orders
 while four clients capture orders, and the number of captures a second is compared with the time before. Prints two tables.
-`--orders 100000` is a tenth of that.
+`--orders 100000` uses a tenth of the orders.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ async def signed_in(place: BenchService, merchant: str) -> AsyncIterator[httpx.A
 
 
 def pages(orders: int) -> dict[str, Callable[[], str]]:
-    """Return the addresses of one kind of request each, for an order chosen at random."""
+    """Return one address for each kind of request, for an order chosen at random."""
 
     def one() -> int:
         return random.randint(1, orders)
@@ -233,7 +233,7 @@ async def run(place: BenchService, orders: int, workers: list[psutil.Process], n
 async def fill(
     place: BenchService, where: dict[str, Any], merchant_id: UUID, model: UUID, orders: int
 ) -> None:
-    """Write the shop's past."""
+    """Insert the shop's past orders."""
     await growth.grow(where, merchant_id, model, 0, orders)
     await vary(where, merchant_id, orders)
     settings = config.load({"CUOTA_DATA_DIR": str(place.data)})

@@ -2,8 +2,8 @@
 
 Reads a Flood as JSON from standard input and prints the result as JSON. A request uses an idle connection of its
 sender. If none is idle, it opens another; if `MOST_OPEN` are open, it waits. Latency counts from the scheduled time.
-`late_ms` says how far the generator was behind its own schedule: if that is much, the numbers describe the generator
-and not the service.
+`late_ms` is the delay of the generator behind its own schedule. If this delay is large, the numbers describe the
+generator and not the service.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ import uvloop
 from bench import work
 
 MIX = (("create", 60), ("read", 25), ("capture", 15))
-# Connections opened before the start, for each sender and in all: no more than a listening socket queues.
+# The number of connections that are opened before the start, for each sender and in all: at most as many as a listening
+# socket queues.
 FIRST_OPEN, MOST_OPEN = 100, 2_000
 # After this many seconds a request counts as unanswered.
 PATIENCE = 10.0
@@ -238,7 +239,7 @@ async def _drive(flood: Flood) -> dict[str, Any]:
 
 
 def drive(flood: Flood) -> dict[str, Any]:
-    """Run a flood in a process of its own."""
+    """Run a flood in a separate process."""
     done = subprocess.run(
         [sys.executable, "-m", "bench.flood"], input=json.dumps(asdict(flood)), capture_output=True, text=True,
         check=False, timeout=sum(flood.phases) * 3 + 60,

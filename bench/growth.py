@@ -30,7 +30,7 @@ SIZES = (10_000, 1_000_000, 5_000_000)
 CLIENTS, SECONDS, ROUNDS = 32, 2.0, 3
 CAPTURES = 3_000
 NEWEST = 100_000
-# How many orders one transaction copies.
+# The number of orders that one transaction copies.
 BATCH = 250_000
 FILE = Path(__file__).parent / "GROWTH.md"
 
@@ -153,9 +153,9 @@ def write(rows: list[GrowthRate], weights: list[tuple[int, int]], most: int) -> 
     table = "\n".join(lines)
     print(table)
     FILE.write_text(
-        f"# As the data grows\n\n{report.measured_by(f'python -m bench.growth --most {most}')};"
+        f"# Speed with growing data\n\n{report.measured_by(f'python -m bench.growth --most {most}')};"
         f" {CLIENTS} clients, one web worker, durable commits; each the median of {ROUNDS}"
-        f" rounds by turns. Load average after the run: {os.getloadavg()[0]:.1f}.\n\n{table}\n\nThe database: {sizes}.\n"
+        f" alternating rounds. Load average after the run: {os.getloadavg()[0]:.1f}.\n\n{table}\n\nThe database: {sizes}.\n"
     )
 
 

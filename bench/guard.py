@@ -128,7 +128,7 @@ def targets(merchant_id: str) -> list[tuple[str, str]]:
 
 
 def route_names() -> list[str]:
-    """Return every method and path, as the application's table of routes writes them."""
+    """Return every method and path in the application's table of routes."""
     return [f"{method} {route.path}" for route in ROUTES for method in route.methods.split()]
 
 
@@ -200,7 +200,7 @@ def measure(
 
 def write(rows: list[tuple[str, str, float, str]], seconds: float) -> None:
     """Return the table, most expensive route first."""
-    lines = ["# What a stranger can make one request cost", ""]
+    lines = ["# The highest cost of one request without a credential", ""]
     lines += [
         f"- Measured by `python -m bench.guard` in {seconds:.0f} s.",
         *(f"- {line}" for line in machine()),

@@ -1,4 +1,5 @@
-"""`python -m bench.lifetime`: measures what one order costs in its whole life, in CPU time and bytes. Writes bench/lifetime.json.
+"""`python -m bench.lifetime`: measures the CPU time and the bytes of one order in its whole life. Writes
+bench/lifetime.json.
 
 Each order is created, read twice, taken through the hosted checkout, captured, and collected over six weeks; each of
 its events goes to a receiver. Every step uses the real product. Takes less than four minutes.
@@ -37,7 +38,7 @@ _WAL = "SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn"
 
 
 class LenientService(service.BenchService):
-    """Use a policy that declines nobody, because the same few shoppers come back much faster than in reality."""
+    """Use a policy that declines no order, because the same few shoppers return much faster than in reality."""
 
     @property
     def settings(self) -> dict[str, str]:

@@ -1,4 +1,5 @@
-"""`python -m bench.memory`: measures the memory of one worker over a million requests, and whether it still grows at the end.
+"""`python -m bench.memory`: measures the memory of one worker during a million requests, and whether the memory still
+grows at the end.
 
 Sends reads, creations, captures, dry runs and tokens in turns, with 64 clients, and notes the worker's resident
 memory after each turn. In the second half the memory should stay constant. Writes bench/MEMORY.md. `--requests
@@ -65,10 +66,10 @@ def write(rows: list[tuple[int, float]], requests: int) -> None:
     half = rows[len(rows) // 2][1]
     table = "\n".join(f"| {answers:,} | {mib:.1f} |" for answers, mib in rows)
     FILE.write_text(
-        f"# What a worker holds\n\n{report.measured_by(f'python -m bench.memory --requests {requests}')};"
+        f"# The memory of a worker\n\n{report.measured_by(f'python -m bench.memory --requests {requests}')};"
         f" {CLIENTS} clients, one web worker.\n\n"
         f"| requests | resident MiB |\n|--:|--:|\n{table}\n\n"
-        f"In its second half it changed by {rows[-1][1] - half:+.1f} MiB.\n"
+        f"In the second half of the run, the memory changed by {rows[-1][1] - half:+.1f} MiB.\n"
     )
     print(FILE.read_text())
 

@@ -30,14 +30,14 @@ MERCHANTS = 10
 POOL = 4_000  # approved orders of each merchant
 FIRST, STEPS, MOST_STEPS, ENOUGH_KEPT = 1_000.0, (1.2, 1.05), 10, 0.98
 STEP_SECONDS, LEVEL_SECONDS, REST_SECONDS = 3.0, 8.0, 1.0
-# The load in multiples of saturation, and the share of the peak that must still be answered. None: only measured.
+# The load in multiples of saturation, and the share of the peak that must still be answered (None: only measured).
 TIMES: dict[int, float | None] = {1: 0.9, 2: 0.9, 5: 0.8, 10: None}
 # The other merchants should be served well beside the greedy one, so their load leaves room for its share.
 EASE = 0.8
 # A second counts as normal if no request is refused in it and its p99 is at most this many times the p99 before the
 # flood.
 AS_BEFORE, BEFORE, FLOODED, AFTER = 3.0, 4, 6, 10
-QUIET = 1.0  # load average of a machine with nothing else to do
+QUIET = 1.0  # the highest load average of an idle machine
 KINDS = tuple(name for name, _ in flood.MIX)
 
 
@@ -112,7 +112,7 @@ class OverloadRun:
 
 
 def tried(bench: OverloadRun, rate: float) -> Count:
-    """Return the results of one step. If it kept too little, try once more: the disk may pause in any three seconds."""
+    """Return the results of one step. Repeat a bad step once, because the disk may pause in any three seconds."""
     for _ in range(2):
         count = bench.evenly(rate, STEP_SECONDS).count()
         say(
@@ -126,7 +126,7 @@ def tried(bench: OverloadRun, rate: float) -> Count:
 
 def saturation(bench: OverloadRun) -> tuple[float, float]:
     """Return the highest rate at which hardly any request is refused, and the most answers in one second until then."""
-    bench.evenly(FIRST / 2, STEP_SECONDS)  # what is made once, is made now
+    bench.evenly(FIRST / 2, STEP_SECONDS)  # create everything now that is created only once
     rate, full, peak = FIRST, 0.0, 0.0
     for step in STEPS:
         rate = full * step or rate
@@ -150,7 +150,7 @@ LEVELS = (
 
 
 def levels(bench: OverloadRun, full: float, peak: float) -> tuple[list[str], float]:
-    """Return the lines of the table, and the most that was answered in a second at any load."""
+    """Return the lines of the table, and the most requests that were answered in a second at any load."""
     found = {times: bench.evenly(full * times, LEVEL_SECONDS) for times in TIMES}
     goodput = {times: came.count().good / LEVEL_SECONDS for times, came in found.items()}
     peak = max(peak, *goodput.values())

@@ -39,7 +39,7 @@ _NAMES = "SELECT md5('consumer' || $1::integer)::uuid"
 async def fill(owner: asyncpg.Connection, merchant_id: UUID, consumers: int, orders: int) -> None:
     """Insert `consumers` with `orders` earlier orders each, as the database's owner."""
     async with owner.transaction():
-        # The inserted rows are correct, so the triggers need not check each of them.
+        # The inserted rows are correct, so the triggers need not check them.
         await owner.execute("SET LOCAL session_replication_role = replica")
         for statement in _FILL:
             await owner.execute(statement, merchant_id, consumers, orders)

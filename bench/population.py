@@ -32,15 +32,17 @@ FIRST_DAY = date(2026, 1, 1)
 DAYS = 180
 # The log-odds of a loss at SCORE, and the number of points of the score that equal one unit of log-odds.
 SCORE, LOG_ODDS_THERE, POINTS_A_UNIT = 560, -3.4, 55
-# What a merchant knows about a consumer (trust, a standard normal variable), and what nobody knows, in the same unit.
+# The weights of a merchant's knowledge about a consumer (trust, a standard normal variable) and of unknown causes, in
+# the same unit.
 KNOWN, UNKNOWN = 1.0, 0.4
-# How often the merchant's system leaves a field out, or fills it with an unreadable value.
+# The probabilities that the merchant's system omits a field, or fills it with an unreadable value.
 LEFT_OUT, GARBLED = 0.04, 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedConsumer:
-    """`trust` is what the merchant could know. `shown` is what its data depends on: trust itself, or nothing."""
+    """`trust` is everything that the merchant could know. `shown` is the variable that its data depends on: trust
+    itself, or noise."""
 
     number: int
     careful: bool
@@ -90,7 +92,8 @@ def generate(seed: int, orders: int, *, helpful: bool, policy: Policy | None = N
 
 
 def decided(placed: Iterable[Placed], policy: Policy, *, as_of: date, matures: int = 90) -> list[TrialOrder]:
-    """Return what a real trial would know: outcomes only of approved orders that are at least `matures` days old."""
+    """Return the data that a real trial would have: outcomes only of approved orders that are at least `matures` days
+    old."""
     return [_decided(each, policy, as_of=as_of, matures=matures) for each in placed]
 
 
@@ -225,7 +228,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--orders", type=int, default=5_000)
-    parser.add_argument("--noise", action="store_true", help="fields that say nothing")
+    parser.add_argument("--noise", action="store_true", help="make data that is independent of the outcomes")
     parser.add_argument(
         "--html", type=Path, metavar="FILE", help="the report of a trial on them, instead of JSON"
     )

@@ -33,8 +33,8 @@ NOTES = [
     ),
     (
         "One process generates the load with a closed loop: each client sends its next request when it has its answer. "
-        "The generator and PostgreSQL run on the same cores as the service, so with two cores, two workers have no core "
-        "of their own."
+        "The generator and PostgreSQL run on the same cores as the service, so with two cores, each of two workers "
+        "shares its core with other processes."
     ),
     (
         "Each capture takes 25.00 of a different order of 100.00. Each refund returns 25.00 of a different, fully "

@@ -1,4 +1,4 @@
-"""`python -m bench.settlement`: how long a merchant with a million movements needs for its lines and for closing the batch.
+"""`python -m bench.settlement`: measures the time for the lines and the batch of a merchant with a million movements.
 
 Meanwhile four clients capture orders of the same merchant through the service's own flows, and the number of captures a second
 is compared with the time before and after. A second process writes the lines and closes the batch, as a worker does. Takes about
@@ -42,7 +42,8 @@ from cuota.run import runtime
 
 CLIENTS = 4
 PAST_PREFIX = "01980000-0000-7000-8000-"
-# A movement of each past order, as the service writes it: event, movement, ledger row, and its place in the feed.
+# Statements that insert one movement of each past order, as the service writes it: event, movement, ledger row, and
+# position in the feed.
 _EACH = "FROM generate_series(1, $2::bigint) n"
 _PAST = (
     f"""INSERT INTO movements SELECT $1, {{order}}, 'capture', 'past', md5('m' || n)::uuid, 100 + n % 900,
@@ -58,7 +59,7 @@ _ACCOUNT = "INSERT INTO bank_accounts VALUES ($1, gen_random_uuid(), '\\x00', '\
 
 
 async def seed(where: dict[str, Any], merchant_id: UUID, movements: int) -> None:
-    """Write the merchant's past."""
+    """Insert the merchant's past orders and movements."""
     owner = await asyncpg.connect(**where)
     try:
         await owner.execute("SET session_replication_role = replica")
@@ -77,7 +78,7 @@ async def seed(where: dict[str, Any], merchant_id: UUID, movements: int) -> None
 
 
 async def publish(context: Context, merchant_id: UUID) -> None:
-    """Give every event of the merchant its place in the feed."""
+    """Give every event of the merchant its position in the feed."""
     while await events.publish(context.pool, merchant_id, context.now(), 1000):
         pass
 
@@ -121,7 +122,7 @@ def child(phase: str, where: str, merchant: str, data: str) -> None:
 
 @dataclass
 class Captures:
-    """The clients that capture, and how many captures are done."""
+    """The clients that capture orders, with the number of captures so far."""
 
     context: Context
     merchant_id: UUID
@@ -155,7 +156,7 @@ class Captures:
 
 @dataclass(frozen=True)
 class Phase:
-    """What a phase took, and the captures a second while it ran, and in the whole minute that began with it."""
+    """The time of a phase, the captures a second during the phase, and those in the whole minute that began with it."""
 
     seconds: float
     memory: float
@@ -170,7 +171,7 @@ class Phase:
 
 
 async def _phase(captures: Captures, phase: str, where: dict[str, Any], data: Path) -> Phase:
-    """Run a phase in a process of its own, which is ready before the time is taken."""
+    """Run a phase in a separate process, which is ready before the measurement begins."""
     words = (sys.executable, "-m", "bench.settlement", "--phase", phase, "--where", json.dumps(where))
     process = await asyncio.create_subprocess_exec(
         *words, "--merchant", str(captures.merchant_id), "--data", str(data),
@@ -203,7 +204,7 @@ async def _run(settings: config.Settings, where: dict[str, Any], movements: int,
             before = await captures.rate(20)
             lining = await _phase(captures, "lines", where, settings.data_dir)
             between = await captures.rate(20)
-            # The captures of this measurement get their lines, as they do all day long.
+            # The captures of this measurement get their lines too, as in normal operation.
             await _phase(captures, "lines", where, settings.data_dir)
             owner = await asyncpg.connect(**where)
             await owner.execute("UPDATE settlements SET close_at = now()")

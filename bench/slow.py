@@ -29,7 +29,7 @@ from bench.service import BenchService
 
 MERCHANTS = 3
 POOL = 1_000
-# Longer than the longest timeout, so that the service ends all slow connections during the measurement.
+# The measurement is longer than the longest timeout, so that the service ends all slow connections during it.
 SECONDS = 16.0
 WARM_SECONDS = 3.0
 
@@ -80,7 +80,7 @@ class SlowProcess:
             raise RuntimeError("the slow clients did not get ready")
 
     def end(self) -> dict[str, Any]:
-        """Return what happened to the slow connections."""
+        """Return the results of the slow connections."""
         said, _ = self.process.communicate(timeout=30)
         found: dict[str, Any] = json.loads(said.strip().splitlines()[-1])
         return found

@@ -67,7 +67,7 @@ def write(found: TogetherRates) -> None:
                 f"| {work} | {clients} | {rps:,.0f} | {alone:,.0f} | {rps / alone:.2f} | {late:.1f} | {late_alone:.1f} |"
             )
     FILE.write_text(
-        f"# With batching and without\n\n{report.measured_by('python -m bench.together')}; one web worker, the load on the same cores. Medians of {TURNS} turns of "
+        f"# Speed with and without batching\n\n{report.measured_by('python -m bench.together')}; one web worker, the load on the same cores. Medians of {TURNS} turns of "
         f"{SECONDS:g} s each.\n\n"
         "| work | clients | together/s | one at a time/s | ratio | p99 ms together | p99 ms one at a time |\n"
         "|---|--:|--:|--:|--:|--:|--:|\n" + "\n".join(lines) + "\n"

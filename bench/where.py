@@ -1,4 +1,5 @@
-"""`python -m bench.where`: shows where the time of a creation, a read and a capture goes, in PostgreSQL and in the web process.
+"""`python -m bench.where`: shows how the time of a creation, a read and a capture is spent, in PostgreSQL and in the
+web process.
 
 Uses Debian's PostgreSQL with pg_stat_statements and auto_explain (apt-get install postgresql-15), 32 clients and one
 web worker; py-spy, from .venv/peers, profiles the worker. Each of these tools costs time itself, so only shares are

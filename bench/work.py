@@ -17,7 +17,7 @@ ADDRESS = {
     "state": "CA",
     "postcode": "94103",
 }
-# An order as a shop with two items in the cart sends it: about 1 KB.
+# The body of an order with two items, as a shop sends it: about 1 KB.
 ORDER = {
     "amount": "100.00",
     "consumer": {
@@ -57,7 +57,7 @@ def order_id(number: int, prefix: str = POOL_PREFIX) -> UUID:
 
 
 def order_id_sql(number: str, prefix: str = POOL_PREFIX) -> str:
-    """Return the same as an SQL expression."""
+    """Return the id of an order as an SQL expression, with the same formula as `order_id`."""
     return f"('{prefix}' || lpad(to_hex({number}::bigint), 12, '0'))::uuid"
 
 

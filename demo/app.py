@@ -71,7 +71,7 @@ async def _health(_request: Request) -> Response:
 
 
 async def _problem(request: Request, error: Exception) -> Response:
-    """Answer an error with a page that says what to do."""
+    """Answer an error with a page that tells the visitor what to do."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     title, text = _PROBLEMS.get(status, _PROBLEMS[500])
     response = page(request, "problem.html", status=status, title=title, text=text)

@@ -65,7 +65,7 @@ async def move(request: Request) -> Response:
 
 
 async def carry_out(shop: Shop, order_id: str, operation: ShopOperation) -> str:
-    """Carry out an operation, unless its reference was applied before. Returns a text that says what was done.
+    """Carry out an operation, unless its reference was applied before. Returns a text about the result.
 
     Raises PaymentError if the provider or the card processor refuses or does not answer.
     """
@@ -80,7 +80,9 @@ async def carry_out(shop: Shop, order_id: str, operation: ShopOperation) -> str:
         else:  # paid with a virtual card: the card processor moves the money
             await shop.processor.move(card.authorization_id, operation)
     except PaymentError as error:
-        if not error.undecided:  # a refused reference may be used again; an undecided one must be kept
+        if (
+            not error.undecided
+        ):  # a refused reference may be used again; a reference without an answer must be kept
             shop.store.finish(operation.reference, "refused")
         raise
     shop.store.finish(operation.reference, "done")

@@ -28,7 +28,8 @@ async def begin(shop: Shop, session: str, key: str, cart: Cart) -> str:
 
 def order_body(settings: ShopSettings, order: ShopOrder) -> JsonObject:
     """Make the body of `POST /order`. Amounts are decimal strings."""
-    # Without its secrets, the shop cannot verify webhooks. Then it gets none, and reads orders from the provider instead.
+    # Without its secrets, the shop cannot verify webhooks. So it sends no webhook address, and reads orders from the
+    # provider instead.
     callback = {} if settings.webhook_url is None else {"statusCallbackUrl": settings.webhook_url}
     return {
         "amount": to_json(order.amount),
@@ -103,9 +104,10 @@ def learn(shop: Shop, order: ShopOrder, payment: Payment) -> None:
 
 
 def as_told(shop: Shop, order: ShopOrder) -> Payment | None:
-    """Return the state of an order from its webhooks; None if the provider may know more and must be asked.
+    """Return the state of an order from its webhooks; None if the shop must read it from the provider.
 
-    That is so while the order is not decided, and while the shop moved money that no webhook has reported yet.
+    The shop must read it while the order is not decided, and while the shop moved money that no webhook has reported
+    yet.
     """
     record = None if order.provider_order_id is None else shop.store.newest_record(order.provider_order_id)
     if record is None:

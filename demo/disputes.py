@@ -1,6 +1,7 @@
-"""The staff's page of a dispute: what the buyer says, and the shop's answer.
+"""The staff's page of a dispute: the buyer's statement, and the shop's answer.
 
-The shop hears of a dispute by a webhook. Only then it asks the provider, so that an order without a dispute costs no call.
+A webhook reports a new dispute to the shop. Only then the shop reads the dispute from the provider, so an order without
+a dispute costs no call.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ STATES = {
     "appealed": "Being decided once more",
     "closed": "Over",
 }
-# What the shop can do, by the status of the dispute.
+# The shop's possible actions, by the status of the dispute.
 ANSWERS = {
     "open": ("evidence", "accept"),
     "under_review": ("evidence", "accept"),
@@ -53,7 +54,7 @@ DONE = {
 
 
 async def disputes_of(shop: Shop, order_id: str, told: list[WebhookEvent]) -> list[Dispute]:
-    """Return the disputes of an order, if webhooks told of any. Nothing if the provider cannot be reached."""
+    """Return the disputes of an order, if webhooks reported any; an empty list if the provider cannot be reached."""
     if not any(event.type.startswith("dispute.") for event in told):
         return []
     try:
@@ -63,7 +64,7 @@ async def disputes_of(shop: Shop, order_id: str, told: list[WebhookEvent]) -> li
 
 
 async def show_dispute(request: Request) -> Response:
-    """Show one dispute of an order, with what everybody wrote."""
+    """Show one dispute of an order, with all statements."""
     order, dispute = await _found(request)
     answers = ANSWERS.get(dispute.status, ())
     if dispute.kind == "chargeback" or dispute.final:

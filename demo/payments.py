@@ -31,11 +31,11 @@ from .records import AmountLimits, JsonObject, NewCheckout, Payment, ShopMovemen
 from .settings import ShopSettings
 
 T = TypeVar("T")
-PAUSES = (0.2, 0.8)  # seconds before the second and the third try; short, because a buyer is waiting
+PAUSES = (0.2, 0.8)  # seconds before the second and the third attempt; short, because a buyer is waiting
 LONGEST_WAIT = 3  # seconds
-PAYOUTS = 100  # how many payouts are listed
-DISPUTES = 20  # how many disputes of an order are listed
-LIMITS_FOR = 3600  # seconds for which the limits are cached
+PAYOUTS = 100  # the number of listed payouts
+DISPUTES = 20  # the number of listed disputes of an order
+LIMITS_FOR = 3600  # the limits are cached for this many seconds
 
 
 class PaymentError(Exception):
@@ -49,7 +49,7 @@ class PaymentError(Exception):
         self.message = known.message if known else str(error)
         self.balances: JsonObject = answer.get("balances") or {}
         self.original: JsonObject = answer.get("original") or {}
-        # Without an answer, or with one that says "later", the call may have been applied. The shop must keep its key.
+        # Without an answer, or with a temporary error, the call may have been applied. The shop must keep its key.
         self.undecided = isinstance(error, Unavailable) or error.undecided
 
 
@@ -98,24 +98,24 @@ class Payments:
         return ShopMovement.read("capture", moved.raw)
 
     async def void(self, order_id: str, amount: int, reference: str) -> ShopMovement:
-        """Void part or all of what is not captured, in cents, when goods will not be shipped."""
+        """Void part or all of the uncaptured amount, in cents, for goods that will not be shipped."""
         moved = await _converting_errors(self._client.void(order_id, cents(amount), reference))
         return ShopMovement.read("void", moved.raw)
 
     async def refund(self, order_id: str, amount: int, reference: str) -> ShopMovement:
-        """Refund part or all of what was captured, in cents."""
+        """Refund part or all of the captured amount, in cents."""
         moved = await _converting_errors(self._client.refund(order_id, cents(amount), reference))
         return ShopMovement.read("refund", moved.raw)
 
     async def preview(self, kind: str, order_id: str, amount: int, reference: str) -> JsonObject:
-        """Return what a capture, void or refund would do. Nothing changes."""
+        """Return the effect that a capture, void or refund would have. Nothing changes."""
         call = {"capture": self._client.capture, "void": self._client.void, "refund": self._client.refund}[
             kind
         ]
         return dict((await _converting_errors(call(order_id, cents(amount), reference, dry_run=True))).raw)
 
     async def balance(self) -> Balance:
-        """Return what the shop is owed now."""
+        """Return the amount that the shop is owed now."""
         return await _converting_errors(self._client.balance())
 
     async def payouts(self) -> list[Payout]:
@@ -133,7 +133,7 @@ class Payments:
         return await _converting_errors(_first(self._client.disputes(order_id=order_id), DISPUTES))
 
     async def dispute(self, dispute_id: str) -> Dispute:
-        """Return a dispute with everything that was written in it."""
+        """Return a dispute with all its statements."""
         return await _converting_errors(self._client.dispute(str(dispute_id)))
 
     async def answer_dispute(self, dispute_id: str, answer: str, text: str, key: str) -> Dispute:
@@ -145,7 +145,7 @@ class Payments:
 
 
 async def _first(found: AsyncIterator[T], most: int) -> list[T]:
-    """Return at most so many items."""
+    """Return at most this many items."""
     items: list[T] = []
     async for item in found:
         items.append(item)

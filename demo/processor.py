@@ -41,14 +41,14 @@ class EnteredCard:
 
 @dataclass(frozen=True)
 class ProcessorAuthorization:
-    """The answer to an authorization. `authorization_id` is None if the card was declined; `reason` says why."""
+    """The answer to an authorization. If the card was declined, `authorization_id` is None and `reason` has the reason."""
 
     authorization_id: str | None
     reason: str
 
 
 class Processor:
-    """Charges cards. A call whose answer was lost is retried. That is safe, because a reference is applied only once."""
+    """Charges cards. It retries a call whose answer was lost. A retry is safe, because a reference is applied only once."""
 
     def __init__(self, settings: ShopSettings, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self._merchant_id = settings.merchant_id

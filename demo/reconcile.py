@@ -23,7 +23,7 @@ STATES = {"created": "Closed", "sent": "On its way", "paid": "Arrived", "returne
 
 @dataclass(frozen=True)
 class OrderInPayout:
-    """What one order adds to a payout, in cents. Lines without an order are together under an empty name."""
+    """The amounts that one order adds to a payout, in cents. Lines without an order are combined under an empty name."""
 
     name: str
     gross: int
@@ -32,7 +32,7 @@ class OrderInPayout:
 
 
 async def list_payouts(request: Request) -> Response:
-    """List the payouts, newest first, and what comes next."""
+    """List the payouts, newest first, and show the balance and the next payout."""
     payments = shop_of(request).payments
     try:
         balance, payouts = await payments.balance(), await payments.payouts()
@@ -52,7 +52,7 @@ async def list_payouts(request: Request) -> Response:
 
 
 async def show_payout(request: Request) -> Response:
-    """Show one payout by orders, and whether it agrees with the shop's own webhooks."""
+    """Show one payout, grouped by order, and whether it matches the shop's own webhooks."""
     shop = shop_of(request)
     try:
         payout, lines, terms = await shop.payments.settlement(request.path_params["payout_id"])

@@ -95,7 +95,7 @@ class Payment:
         return self.captured - self.refunded
 
     def possible(self, kind: str) -> int:
-        """Return the most cents that a capture, void or refund can move."""
+        """Return the largest amount in cents that a capture, void or refund can move."""
         return self.refundable if kind == "refund" else self.open
 
 
@@ -141,7 +141,7 @@ class AmountLimits:
     maximum: int
 
     def allow(self, amount: int) -> bool:
-        """Whether Pay in four is offered for this amount."""
+        """Return whether Pay in four is offered for this amount."""
         return self.minimum <= amount <= self.maximum
 
 

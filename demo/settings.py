@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 
 class SettingsError(Exception):
-    """A setting is missing or invalid. The text names the setting and says what it should be."""
+    """A setting is missing or invalid. The text has the setting's name and its valid values."""
 
 
 @dataclass(frozen=True)
@@ -68,12 +68,12 @@ class ShopSettings:
 
     @property
     def signs(self) -> bool:
-        """Whether the shop can sign orders for a checkout on its own page. Otherwise it offers only the redirect."""
+        """Return whether the shop can sign orders for a checkout on its own page. Otherwise it offers only the redirect."""
         return self.merchant_id is not None and self.webhook_keys is not None
 
     @property
     def https(self) -> bool:
-        """Whether the shop uses https, so that its cookies can be limited to https."""
+        """Return whether the shop uses https, so that its cookies can be limited to https."""
         return self.public_url.startswith("https://")
 
 
@@ -85,7 +85,10 @@ def _text(environ: Mapping[str, str], name: str) -> str:
 
 
 def _webhook_keys(environ: Mapping[str, str]) -> WebhookKeys | None:
-    """Read both secrets, or return None if neither is set. Then the shop gets no webhooks, and asks the provider instead."""
+    """Read both secrets, or return None if neither is set.
+
+    Without them the shop gets no webhooks, and reads orders from the provider.
+    """
     webhook, signing = (
         environ.get(name, "").strip() for name in ("SHOP_WEBHOOK_SECRET", "SHOP_SIGNING_SECRET")
     )

@@ -100,5 +100,5 @@ class SignedOrders:
         return None if row is None else CardPayment(**row)
 
     def card_is_due(self, number: int) -> bool:
-        """Whether the order needs a virtual card that the shop has not charged yet."""
+        """Return whether the order needs a virtual card that the shop has not charged yet."""
         return self.way(number) == "card" and self.card(number) is None

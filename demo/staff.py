@@ -1,4 +1,4 @@
-"""Access to the back office. On loopback no login is needed; on any other address the shop asks for a login."""
+"""Access to the back office. It needs a login, unless the shop listens on a loopback address."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ StaffPage = Callable[[Request], Awaitable[Response]]
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the host."""
+    """Return whether only this machine can reach the host."""
     if host == "localhost":
         return True
     try:

@@ -29,7 +29,7 @@ async def products(request: Request) -> Response:
 async def show_cart(request: Request) -> Response:
     """Show the cart, with a new idempotency key in its checkout form. Pay in four is offered only within its limits."""
     shop = shop_of(request)
-    limits = None  # unknown: the provider checks the amount at the checkout
+    limits = None  # the limits are unknown: the provider checks the amount at the checkout
     with contextlib.suppress(PaymentError, TimeoutError):
         async with asyncio.timeout(1):
             limits = await shop.payments.limits()
@@ -76,7 +76,7 @@ async def check_out(request: Request) -> Response:
 
 
 async def outcome(request: Request) -> Response:
-    """Show how the checkout ended. Both return addresses lead here, because only the provider's record decides."""
+    """Show the result of the checkout. Both return addresses are this page, because only the provider's record decides."""
     shop, order = shop_of(request), _returned_order(request)
     wish = shop.store.signed.wish(order.number)
     try:

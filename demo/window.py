@@ -24,7 +24,7 @@ from .signed import CardPayment, Wish
 from .store import FINAL, ShopOperation, ShopOrder
 from .web import Shop, form, shop_of, visitor
 
-# The close reasons after which the provider has ended the order, even if the shop has no webhook about that yet.
+# After a close with one of these reasons, the provider has ended the order, even if the shop has no webhook yet.
 ENDED = {"declined", "session_expired", "closed_by_merchant"}
 
 

@@ -26,7 +26,7 @@ _LIMIT = {
 
 
 def checkout_failed(error: PaymentError) -> str:
-    """Return the text that tells a buyer why the checkout could not be started."""
+    """Return the text for a buyer whose checkout could not be started."""
     if error.code in _CHECKOUT:
         return _CHECKOUT[error.code]
     if error.undecided:
@@ -48,13 +48,13 @@ _CARD = {
 
 
 def card_refused(reason: str) -> str:
-    """Return the text that tells a buyer why the virtual card could not be charged."""
+    """Return the text for a buyer whose virtual card could not be charged."""
     why = _CARD.get(reason, "its details were not accepted")
     return f"The card for this order was refused: {why}. The shop cancels the order, and what you paid goes back."
 
 
 def move_failed(error: PaymentError, kind: str) -> str:
-    """Return the text that tells the staff why a capture, void or refund was not done."""
+    """Return the text for the staff if a capture, void or refund was not done."""
     if error.undecided:
         return (
             f"The payment provider did not answer, so it is not known whether the {kind} was made. "
@@ -71,5 +71,5 @@ def move_failed(error: PaymentError, kind: str) -> str:
 
 
 def refused(error: PaymentError) -> str:
-    """Return the text that tells the staff why another call was refused."""
+    """Return the text for the staff if another call was refused."""
     return f"{error.message} ({error.code})"

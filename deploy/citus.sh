@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# A Citus cluster on this one machine, for trial: a coordinator and workers, each a PostgreSQL of its own.
+# Starts a Citus cluster for trials on one machine: a coordinator and workers, each a separate PostgreSQL server.
 #
 #   deploy/citus.sh FOLDER [WORKERS]       WORKERS: 2 or more; the coordinator listens on $PORT (18700), workers above it
 #
-# Needs PostgreSQL with Citus, installed by you. PGBIN names the folder of PostgreSQL's programs; without it the newest
-# one below /usr/lib/postgresql that has Citus is taken. Everything lies under FOLDER; node 0 is the coordinator.
-# It prints one line of JSON when all nodes answer, with the CUOTA_DATABASE_URL to use; then run `cuota migrate --citus`
-# and `cuota serve` with it. Ctrl-C or SIGTERM ends everything it started. Whoever kills a node
-# (kill -9 -- -$(cat FOLDER/node1/pid)) sees it started again after $REST (10) seconds, as a machine comes back.
+# You must install PostgreSQL with Citus first. PGBIN is the folder of PostgreSQL's programs; without it the script uses
+# the newest version with Citus below /usr/lib/postgresql. All files are in FOLDER; node 0 is the coordinator.
+# When all nodes answer, the script prints one line of JSON with the CUOTA_DATABASE_URL. Then run `cuota migrate --citus`
+# and `cuota serve` with this URL. Ctrl-C or SIGTERM ends all processes that the script started. If you kill a node
+# (kill -9 -- -$(cat FOLDER/node1/pid)), the script starts it again after $REST (10) seconds, like a machine that reboots.
 #
-# For trial only: it listens on 127.0.0.1 and trusts who connects from there. In production each node is a machine, and
-# the roles of the service and of the owner can log in from every node to every node.
+# Use it only for trials: the nodes listen on 127.0.0.1 and accept every local connection without a password. In production
+# each node is a machine, and the roles of the service and of the owner can log in from every node to every node.
 set -euo pipefail
 
 (($# >= 1)) || { sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 2; }
@@ -29,7 +29,7 @@ fi
 mkdir -p "$1"; chmod 0711 "$1"
 FOLDER=$(cd "$1" && pwd)
 
-# PostgreSQL will not run as root: as root everything runs as `postgres`, or else `nobody`.
+# PostgreSQL does not run as root. If root starts this script, all programs run as `postgres`, or else as `nobody`.
 as_owner() {
   local who=() user=nobody
   if [[ $(id -u) == 0 ]]; then
@@ -58,7 +58,7 @@ citus.node_conninfo = 'sslmode=prefer keepalives_idle=2 keepalives_interval=2 ke
 CONF
 }
 
-# In a session of its own, so that the whole node can be killed as one; `pid` is the number of its group, too.
+# Start a node in its own session, so that one kill ends all its processes; `pid` is also the number of its process group.
 start() {
   rm -f "$FOLDER/node$1/pid"
   as_owner setsid sh -c 'echo $$ >"$1/pid"; exec postgres -D "$1/pg"' - "$FOLDER/node$1" >>"$FOLDER/node$1.log" 2>&1 </dev/null &
@@ -103,7 +103,7 @@ for node in $(seq "$WORKERS"); do
 done
 echo "{\"ready\": true, \"url\": \"postgresql://cuota@127.0.0.1:$PORT/cuota\", \"nodes\": [$NODES], \"folder\": \"$FOLDER\"}"
 
-# A node that died comes back, as a machine does that is started again.
+# Start a dead node again, like a machine that reboots.
 pause() { sleep "$1" & wait $!; }
 while pause 1; do
   for node in $(seq 0 "$WORKERS"); do

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Several web machines on one PostgreSQL, on this one machine, for trial: each `cuota serve` stands for a machine.
+# Starts several web machines and one PostgreSQL for trials, all on this machine: each `cuota serve` represents a machine.
 #
-#   deploy/several-web.sh FOLDER [WEB] [WORK]     WEB (2) times `cuota serve`, WORK (1) times `cuota work`
+#   deploy/several-web.sh FOLDER [WEB] [WORK]     starts `cuota serve` WEB (2) times, `cuota work` WORK (1) times
 #
-# Uses CUOTA_DATABASE_URL where it is set; otherwise starts a PostgreSQL in FOLDER, from the programs that Cuota brings.
-# Ports from $PORT (18500) up: the database first, then the web machines. Everything lies under FOLDER.
-# It prints one line of JSON when all answer. Ctrl-C or SIGTERM ends everything it started.
+# Uses CUOTA_DATABASE_URL if it is set; otherwise starts a PostgreSQL in FOLDER, with the programs that Cuota includes.
+# The database listens on $PORT (18500), the web machines on the next ports. All files are in FOLDER.
+# When all answer, the script prints one line of JSON. Ctrl-C or SIGTERM ends all processes that the script started.
 #
-# What the machines share, and all they share: CUOTA_DATABASE_URL, CUOTA_SECRET_KEY, CUOTA_PUBLIC_URL (the address of
-# the balancer in front), and every other setting. Needs: make run's .venv, or PYTHON with Cuota in it.
+# The machines share only their settings: CUOTA_DATABASE_URL, CUOTA_SECRET_KEY, CUOTA_PUBLIC_URL (the address of
+# the load balancer), and all others. The script needs the .venv of `make run`, or a PYTHON with Cuota installed.
 set -euo pipefail
 
 (($# >= 1)) || { sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 2; }
@@ -29,10 +29,10 @@ stop() {
 trap stop INT TERM
 trap 'stop $?' EXIT
 
-# A secret made once, readable by its owner only.
+# Print a secret that is generated once. Only its owner can read the file.
 kept() { [[ -s $FOLDER/$1 ]] || (umask 077; openssl rand "${@:2}" >"$FOLDER/$1"); cat "$FOLDER/$1"; }
 
-# PostgreSQL will not run as root: as root it runs as `postgres` or else `nobody`.
+# PostgreSQL does not run as root. If root starts this script, PostgreSQL runs as `postgres`, or else as `nobody`.
 database() {
   local who=() password programs
   programs=$("$PYTHON" -c 'from pathlib import Path; from cuota.db.embedded.folders import prepare
@@ -62,7 +62,7 @@ export CUOTA_SECRET_KEY=${CUOTA_SECRET_KEY:-$(kept secret.key -base64 32)}
 export CUOTA_PUBLIC_URL=${CUOTA_PUBLIC_URL:-http://127.0.0.1:$((PORT + 1))}
 URLS=
 for number in $(seq "$WEB"); do
-  # A folder each: nothing of a machine's disk is shared.
+  # Each machine has its own folder, because real machines share no disk.
   CUOTA_DATA_DIR="$FOLDER/web$number" "$PYTHON" -m cuota serve --port $((PORT + number)) \
     >"$FOLDER/web$number.out" 2>"$FOLDER/web$number.log" </dev/null &
   STARTED+=($!)
@@ -80,6 +80,6 @@ for number in $(seq "$WEB"); do
   done
 done
 echo "{\"ready\": true, \"urls\": [$URLS], \"pids\": [$(IFS=,; echo "${STARTED[*]}")], \"folder\": \"$FOLDER\"}"
-# Whoever dies is said, and the rest goes on: what a balancer in front would see.
+# If one process ends, report it and let the others run, as a load balancer would see it.
 wait -n "${STARTED[@]}" && echo "one of the machines has ended" >&2 || echo "one of the machines has ended badly" >&2
 wait

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# PostgreSQL with synchronous standbys and automatic failover (pg_auto_failover), on this one machine, for trial.
+# Starts PostgreSQL with synchronous standbys and automatic failover (pg_auto_failover) for trials, all on this machine.
 #
-#   deploy/standbys.sh FOLDER [NODES]      NODES: 2 (one standby) or more; ports from $PORT (18600) up
+#   deploy/standbys.sh FOLDER [NODES]      NODES: 2 (one standby) or more; the ports begin at $PORT (18600)
 #
-# Debian 12. What it needs it installs where it may: postgresql-15, pg-auto-failover-cli, postgresql-15-auto-failover.
-# Everything lies under FOLDER; each node is a folder FOLDER/nodeN with its server, its log and `keeper.pid`.
-# It prints one line of JSON when the standby is in step, with the CUOTA_DATABASE_URL to use. Ctrl-C or SIGTERM ends
-# everything it started. Whoever kills a node (kill -9 -- -$(cat FOLDER/node1/keeper.pid)) sees it started again after
-# $REST (15) seconds, as a machine comes back after a reset: by then the standby has taken over.
+# For Debian 12. If it may, it installs postgresql-15, pg-auto-failover-cli and postgresql-15-auto-failover.
+# All files are in FOLDER; each node has a folder FOLDER/nodeN with its server, its log and `keeper.pid`.
+# When the standby is in sync, the script prints one line of JSON with the CUOTA_DATABASE_URL. Ctrl-C or SIGTERM ends
+# all processes that it started. If you kill a node (kill -9 -- -$(cat FOLDER/node1/keeper.pid)), it is started again after
+# $REST (15) seconds, like a machine that reboots; by then the standby has become the primary.
 #
-# For trial only: it listens on 127.0.0.1 and trusts who connects from there. In production each node is a machine,
-# with --auth scram-sha-256 and --ssl-ca-file, and the monitor is one more.
+# Use it only for trials: the nodes listen on 127.0.0.1 and accept every local connection without a password. In production
+# each node is a machine, with --auth scram-sha-256 and --ssl-ca-file, and the monitor runs on one more machine.
 set -euo pipefail
 
 (($# >= 1)) || { sed -n '2,16s/^# \{0,1\}//p' "$0"; exit 2; }
@@ -22,7 +22,7 @@ install() {
   [[ -x $PG/postgres && -e /usr/share/postgresql/15/extension/pgautofailover.control ]] && command -v pg_autoctl >/dev/null && return
   if [[ $(id -u) == 0 ]]; then S=(); elif sudo -n true 2>/dev/null; then S=(sudo -n); else
     echo "Needs: apt-get install postgresql-15 pg-auto-failover-cli postgresql-15-auto-failover" >&2; exit 3; fi
-  # Debian would start a server of its own on the usual port: not here.
+  # Keep Debian from starting its own server on the usual port.
   "${S[@]}" mkdir -p /etc/postgresql-common
   [[ -e /etc/postgresql-common/createcluster.conf ]] || echo 'create_main_cluster = false' | "${S[@]}" tee /etc/postgresql-common/createcluster.conf >/dev/null
   "${S[@]}" apt-get -qq update >&2
@@ -31,8 +31,8 @@ install() {
     { echo "Debian's packages could not be installed." >&2; exit 3; }
 }
 
-# PostgreSQL will not run as root: as root everything runs as `postgres`. Each node in a session of its own, so that
-# it can be killed as one, and nothing of the caller's environment but what is needed.
+# PostgreSQL does not run as root. If root starts this script, all programs run as `postgres`. They get only the
+# environment variables below, and none of the caller's.
 as_owner() {
   local who=()
   [[ $(id -u) == 0 ]] && who=(setpriv --reuid postgres --regid postgres --init-groups)
@@ -42,7 +42,7 @@ as_owner() {
 monitor() { as_owner psql -qAt "postgresql://autoctl_node@127.0.0.1:$PORT/pg_auto_failover" -c "$1"; }
 log() { echo "$FOLDER/$1/log"; }
 
-# In the background, in a session of its own; `keeper.pid` is the number of its group, too.
+# Start a node in the background, in its own session; `keeper.pid` is also the number of its process group.
 keep() {
   rm -f "$FOLDER/$1/keeper.pid"
   as_owner setsid sh -c 'echo $$ >"$1/keeper.pid"; exec pg_autoctl run --pgdata "$1/pg"' - "$FOLDER/$1" \
@@ -60,8 +60,8 @@ create() {
   { echo "unix_socket_directories = '$FOLDER/$name'"; [[ $name == monitor ]] || echo "$SETTINGS"; } >>"$FOLDER/$name/pg/postgresql.conf"
 }
 
-# Each machine of one trial is dead after some seconds without a word. The primary that hears neither monitor nor
-# standby stops within 5 s, before another is made primary after 8.
+# The monitor declares a node dead after some seconds without contact. A primary without contact to the monitor and the
+# standby stops within 5 s, before another node becomes the primary after 8 s.
 MONITOR_SETTINGS="pgautofailover.health_check_period = 1000
 pgautofailover.health_check_timeout = 2000
 pgautofailover.health_check_max_retries = 2
@@ -93,7 +93,7 @@ stop() {
   exit "${1:-0}"
 }
 
-# pg_autoctl 2.0 starts its monitor on every address, whatever it is told: here nothing leaves this machine.
+# pg_autoctl 2.0 always starts its monitor on all addresses. This wrapper makes it listen on 127.0.0.1 only.
 own_programs() {
   mkdir -p "$FOLDER/bin"
   ln -sf "$PG"/* "$FOLDER/bin"
@@ -133,13 +133,13 @@ done
 SECONDS=0
 until in_step; do ((SECONDS < 90)) || { tail -5 "$FOLDER"/*/log >&2; echo "The standby did not come into step." >&2; exit 1; }; sleep 0.3; done
 URL="postgresql://cuota@$HOSTS/cuota?target_session_attrs=read-write"
-# Who runs the migrations may make the role that the service runs as.
+# The role that runs the migrations must be able to create the role of the service.
 as_owner psql -qAt "$URL" -c "ALTER ROLE cuota CREATEROLE; ALTER DATABASE cuota OWNER TO cuota" >/dev/null 2>&1 ||
   as_owner psql -qAt "postgresql://postgres@$HOSTS/cuota?target_session_attrs=read-write" \
     -c "ALTER ROLE cuota CREATEROLE" -c "ALTER DATABASE cuota OWNER TO cuota" >/dev/null
 echo "{\"ready\": true, \"url\": \"$URL\", \"monitor\": \"postgresql://autoctl_node@127.0.0.1:$PORT/pg_auto_failover\", \"folder\": \"$FOLDER\"}"
 
-# A node that died comes back, as a machine does that is started again.
+# Start a dead node again, like a machine that reboots.
 pause() { sleep "$1" & wait $!; }
 while pause 1; do
   for name in monitor $(seq -f 'node%.0f' "$NODES"); do

@@ -1,6 +1,6 @@
 // Copies the API reference (the browser build of @scalar/api-reference) into the service, compressed, file by file.
-// The same lock gives the same files; tests/house/test_reference_fresh.py compares them.
-// node build.mjs [FOLDER]   FOLDER: where the files go; without it into the service.
+// The same lock file gives the same files; tests/house/test_reference_fresh.py compares them.
+// node build.mjs [FOLDER]   FOLDER receives the files. Without it, they go into the service.
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";

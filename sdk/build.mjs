@@ -1,5 +1,5 @@
 // Bundles the three scripts. The same sources give the same bytes; tests/house/test_sdk_fresh.py compares them.
-// node build.mjs [FOLDER]   FOLDER: where the scripts go; without it into the service, and the docs get the new hashes.
+// node build.mjs [FOLDER]   FOLDER receives the scripts. Without it, they go into the service, and the docs get the new hashes.
 import { createHash } from "node:crypto";
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -19,7 +19,7 @@ const shared = {
   logLevel: "warning",
 };
 
-/** Style sheets are written to be read; browsers do not need the room between. */
+/** Style sheets have whitespace for readers; browsers do not need it. */
 const styles = {
   name: "styles",
   setup(builder) {

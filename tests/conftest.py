@@ -37,9 +37,10 @@ for name in [name for name in os.environ if name.startswith("CUOTA_")]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Let several test processes begin with the longest files, and skip what cannot hold on a Citus cluster."""
+    """Sort the files, the longest first, for several test processes. Skip tests that do not apply to a Citus
+    cluster."""
     if hasattr(config, "workerinput"):
-        # So no long file runs alone at the end.
+        # This order avoids that a long file runs alone at the end.
         items.sort(key=lambda item: turn(item.path))
     for item in items:
         if CITUS and (mark := item.get_closest_marker("plain_postgresql")):
@@ -75,9 +76,10 @@ def embedded(folder: Path) -> Iterator[Embedded]:
 
 @pytest.fixture(scope="session")
 def settings(folder: Path) -> config.Settings:
-    """The sandbox's settings, on this run's data folder; the service listens on the port named in public_url.
+    """Return the sandbox's settings, on this run's data folder. The service listens on the port of public_url.
 
-    Risk is wide open: tests of it take `replace(settings, policy=None)`, the release's own policy.
+    The risk policy approves almost everything. Tests of risk use `replace(settings, policy=None)`, which is the
+    release's policy.
     """
     given = {"CUOTA_DATA_DIR": str(folder / "data"), "CUOTA_POLICY": str(WIDE)}
     return config.load(given, listen=f"http://127.0.0.1:{free_port()}")
@@ -97,14 +99,15 @@ async def template(embedded: Embedded, settings: config.Settings) -> AsyncIterat
 
 @pytest.fixture
 async def own_database(template: Template) -> AsyncIterator[dict[str, object]]:
-    """A migrated database of this test's own, which the test may damage: the arguments of asyncpg.connect for its owner."""
+    """Yield the arguments of asyncpg.connect, as the owner, for a separate migrated database, which the test may
+    damage."""
     async with template.copied() as where:
         yield where
 
 
 @pytest.fixture
 async def empty(embedded: Embedded) -> AsyncIterator[dict[str, object]]:
-    """An empty database of this test's own: the arguments of asyncpg.connect for its owner."""
+    """Yield the arguments of asyncpg.connect, as the owner, for a separate empty database."""
     async with copied_database(embedded, "template1") as where:
         yield where
 
@@ -157,7 +160,7 @@ async def blank_citus() -> AsyncIterator[str]:
 
 @pytest.fixture(scope="session")
 async def service(settings: config.Settings, template: Template) -> AsyncIterator[Running]:
-    """The service that most tests share; each makes a merchant of its own."""
+    """The service that most tests share. Each test makes its own merchant."""
     from support.running import running
 
     async with running(settings, dict(template.shared)) as started:
@@ -193,7 +196,7 @@ async def chromium() -> AsyncIterator[Browser]:
 
 @pytest.fixture(scope="session")
 async def stand_in() -> AsyncIterator[StandIn]:
-    """The stand-in for Stripe that all tests of this process share: each has consumers of its own."""
+    """The stand-in for Stripe that all tests of this process share. Each test has its own consumers."""
     from support.stripe.stand_in import opened_stand_in
 
     async with opened_stand_in() as opened:

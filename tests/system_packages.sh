@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The system packages that some tests run. Says what is missing and why, then:
-#   tests/system_packages.sh            installs it, by sudo where we are not root
-#   tests/system_packages.sh --if-free  installs it only where nobody has to be asked: in CI, or as root without a
+# Reports which system packages of some tests are missing, and why they are needed. Then:
+#   tests/system_packages.sh            installs them, with sudo unless run by root
+#   tests/system_packages.sh --if-free  installs them only if no password is needed: in CI, or as root without a
 #                                       terminal. Otherwise it prints the command, and those tests are skipped.
 set -euo pipefail
 

@@ -1,4 +1,4 @@
-"""Loaded by a worker that `bench.together` starts: each call goes to the database by itself, without batching.
+"""Turns batching off in a worker that `bench.together` starts: each call sends its own statement to the database.
 
 The product has no such switch.
 """

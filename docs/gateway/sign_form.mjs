@@ -5,11 +5,11 @@ import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-// encodeURIComponent leaves !'()* as they are, and writes a space as %20; URLSearchParams differs at ~ and *.
+// encodeURIComponent does not encode !'()*, and writes a space as %20. URLSearchParams differs for ~ and *.
 const hex = (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`;
 const encoded = (text) => encodeURIComponent(text).replace(/[!'()*]/g, hex).replaceAll("%20", "+");
 
-// The fields with their signature: each is a hidden input of the form, or a part of the query.
+// Returns the fields with their signature. Each is a hidden input of the form, or a part of the query.
 export function signForm(fields, signingSecret) {
   const names = Object.keys(fields).sort();
   const text = names.map((name) => `${encoded(name)}=${encoded(fields[name])}`).join("&");

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 
 def sign_form(fields: "dict[str, str]", signing_secret: str) -> "dict[str, str]":
-    """Give the fields with their signature: each is a hidden input of the form, or a part of the query."""
+    """Return the fields with their signature. Each is a hidden input of the form, or a part of the query."""
     text = urlencode(sorted(fields.items()))
     digest = hmac.new(signing_secret.encode(), text.encode(), hashlib.sha256).digest()
     return {**fields, "signature": base64.b64encode(digest).decode()}

@@ -13,14 +13,14 @@ const tolerance = 300; // seconds
 const mostBytes = 1024 * 1024;
 if (!webhookKey.length || !signingKey.length) throw new Error("An empty secret proves nothing.");
 
-// Whether both signatures fit these very bytes, and the timestamp is less than five minutes off.
+// Returns whether both signatures match exactly these bytes, and the timestamp is less than five minutes off.
 function genuine(headers, body) {
   const name = headers["webhook-id"] ?? "";
   const sentAt = headers["webhook-timestamp"] ?? "";
   if (!/^\w{1,100}$/.test(name) || !/^[0-9]{1,12}$/.test(sentAt)) return false;
   if (Math.abs(Date.now() / 1000 - Number(sentAt)) > tolerance) return false;
   const wanted = "v1," + sign(webhookKey, Buffer.concat([Buffer.from(`${name}.${sentAt}.`), body]));
-  // Two stand here while a secret rotates: one must fit. All are compared, each in constant time.
+  // During a rotation the header has two signatures, and one of them must match. Compare all, each in constant time.
   const fits = (headers["webhook-signature"] ?? "").split(" ").map((given) => same(given, wanted));
   return fits.includes(true) && same(headers["x-pay-signature"] ?? "", sign(signingKey, body));
 }
@@ -29,13 +29,13 @@ function sign(key, message) {
   return createHmac("sha256", key).update(message).digest("base64");
 }
 
-// timingSafeEqual wants equal lengths; the length of a signature is no secret.
+// timingSafeEqual needs equal lengths. The length of a signature is not secret.
 function same(given, wanted) {
   const a = Buffer.from(given), b = Buffer.from(wanted);
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
-// Puts it into the inbox, on the disk, under its id; false where it came before.
+// Stores the event in the inbox, on the disk, under its id. Returns false if it is already there.
 async function keep(name, body) {
   const path = join(inbox, `.new-${randomUUID()}`);
   const file = await open(path, "wx");
@@ -53,8 +53,8 @@ async function keep(name, body) {
   }
 }
 
-// 204 for what is kept or was kept before, 401 for what does not prove where it comes from. The work is done later,
-// from the inbox.
+// Answers 204 for a webhook that is stored now or was stored before, and 401 for one whose signature is wrong. The work is
+// done later, from the inbox.
 async function receive(request) {
   const parts = [];
   let size = 0;
@@ -79,7 +79,7 @@ createServer(async (request, response) => {
     response.statusCode = await receive(request);
   } catch (problem) {
     console.error(problem);
-    response.statusCode = 500; // not kept: it is sent again
+    response.statusCode = 500; // not stored: Cuota sends it again
   }
   response.end();
 }).listen(Number(process.env.PORT ?? 8400), "127.0.0.1");

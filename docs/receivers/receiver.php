@@ -7,14 +7,14 @@ const TOLERANCE = 300; // seconds
 const MOST_BYTES = 1024 * 1024;
 $webhookKey = base64_decode(preg_replace('/^whsec_/', '', (string) getenv('WEBHOOK_SECRET')), true);
 $signingKey = (string) getenv('SIGNING_SECRET');
-$inbox = getenv('INBOX') ?: __DIR__ . '/inbox'; // where the web server does not serve from
+$inbox = getenv('INBOX') ?: __DIR__ . '/inbox'; // a folder that the web server does not serve
 if (!$webhookKey || $signingKey === '') {
     error_log('An empty secret proves nothing.');
     http_response_code(500);
     exit;
 }
 
-// Whether both signatures fit these very bytes, and the timestamp is less than five minutes off.
+// Returns whether both signatures match exactly these bytes, and the timestamp is less than five minutes off.
 function genuine(string $body, string $webhookKey, string $signingKey): bool
 {
     $name = $_SERVER['HTTP_WEBHOOK_ID'] ?? '';
@@ -26,7 +26,7 @@ function genuine(string $body, string $webhookKey, string $signingKey): bool
         return false;
     }
     $wanted = 'v1,' . sign($webhookKey, "$name.$sentAt.$body");
-    // Two stand here while a secret rotates: one must fit. All are compared, each in constant time.
+    // During a rotation the header has two signatures, and one of them must match. Compare all, each in constant time.
     $fits = false;
     foreach (explode(' ', $_SERVER['HTTP_WEBHOOK_SIGNATURE'] ?? '') as $given) {
         $fits = hash_equals($wanted, $given) || $fits;
@@ -39,7 +39,7 @@ function sign(string $key, string $message): string
     return base64_encode(hash_hmac('sha256', $message, $key, true));
 }
 
-// Puts it into the inbox, on the disk, under its id; false where it came before.
+// Stores the event in the inbox, on the disk, under its id. Returns false if it is already there.
 function keep(string $inbox, string $name, string $body): bool
 {
     $kept = "$inbox/$name.json";
@@ -61,8 +61,8 @@ function keep(string $inbox, string $name, string $body): bool
     }
 }
 
-// 204 for what is kept or was kept before, 401 for what does not prove where it comes from. The work is done later,
-// from the inbox. Whatever goes wrong answers 500: it is not kept, and is sent again.
+// Answers 204 for a webhook that is stored now or was stored before, and 401 for one whose signature is wrong. The work is
+// done later, from the inbox. Every failure answers 500: the webhook is not stored, and is sent again.
 http_response_code(500);
 if (!is_dir($inbox)) {
     mkdir($inbox, 0700, true);

@@ -5,7 +5,7 @@ import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-// What the page hands to openCheckout: the exact text, and its signature.
+// Returns the arguments of openCheckout: the exact text and its signature.
 export function sign(request, signingSecret) {
   const body = typeof request === "string" ? request : JSON.stringify(request);
   const signature = createHmac("sha256", signingSecret).update(body, "utf8").digest("base64");

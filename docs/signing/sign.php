@@ -2,7 +2,7 @@
 // Signs the request of openCheckout: PHP 8.0 or later, nothing to install.
 // SIGNING_SECRET=signing_... php sign.php < request.json
 
-// What the page hands to openCheckout: the exact text, and its signature.
+// Returns the arguments of openCheckout: the exact text and its signature.
 function sign_request(array|string $request, string $signingSecret): array
 {
     $body = is_string($request) ? $request : json_encode($request, JSON_THROW_ON_ERROR);

@@ -13,7 +13,7 @@ import sys
 
 
 def sign(request: "dict | str", signing_secret: str) -> "dict[str, str]":
-    """Return what the page passes to openCheckout: the exact text, and its signature."""
+    """Return the arguments of openCheckout: the exact text and its signature."""
     text = request if isinstance(request, str) else json.dumps(request, ensure_ascii=False)
     digest = hmac.new(signing_secret.encode(), text.encode(), hashlib.sha256).digest()
     return {"body": text, "signature": base64.b64encode(digest).decode()}

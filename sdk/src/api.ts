@@ -16,7 +16,7 @@ export interface Signed {
 export interface Opened {
   token: string;
   url: string;
-  /** How the checkout of this body ended, if it has ended already. */
+  /** The outcome of the checkout of this body, if it has already ended. */
   ended?: { result: CheckoutResult } | { message: CloseReason };
 }
 
@@ -35,7 +35,7 @@ const ATTEMPTS = 2;
 const PATIENCE = 12_000;
 /** How often `leave` is sent. An order cannot be left while a card is being charged, so `leave` is repeated. */
 const LEAVES = 4;
-/** The pause between two tries, in milliseconds. */
+/** The pause between two attempts, in milliseconds. */
 const PAUSE = 800;
 const LONGEST_ADDITIONAL = 4096;
 const NOT_SIGNED = "requestBody must be an object, or the JSON text that was signed.";
@@ -81,7 +81,7 @@ export function sign(requestBody: CheckoutRequest | string, signature: string, f
   return { body, signature, display: display as Display, virtualCard };
 }
 
-/** The display in a request, or "popup" if the request is a promise: the window must be opened before that settles. */
+/** The display in a request, or "popup" if the request is a promise, because the window must open before the promise settles. */
 export function displayOf(request: unknown): Display {
   try {
     const { display } = (typeof request === "string" ? JSON.parse(request) : request) as Fields;
@@ -161,7 +161,7 @@ export async function authorize(base: string, signed: Signed, stop: AbortSignal,
   }
 }
 
-/** End the session: the order is abandoned unless it is final. Returns how it ended, or undefined if that is unknown. */
+/** End the session: the order is abandoned unless it is final. Returns the outcome, or undefined if it is unknown. */
 export async function leave(base: string, signed: Signed, stop: AbortSignal): Promise<Opened["ended"]> {
   for (let attempt = 1; attempt <= LEAVES && !stop.aborted; attempt++) {
     if (attempt > 1) await pause();
@@ -208,7 +208,7 @@ async function once(base: string, path: "" | "/leave", signed: Signed, stop: Abo
   }
 }
 
-/** Show in the inspector what was sent, so that a developer can compare it with what was signed. */
+/** Show the sent text in the inspector, so that a developer can compare it with the signed text. */
 function note(signed: Signed, status: number, content: unknown): void {
   const code = isObject(content) ? content.code : undefined;
   const verdict = status === 200 ? "accepted" : code === "invalid_signature" ? "refused" : `not decided (HTTP ${status})`;

@@ -12,14 +12,14 @@ import { within } from "./waiting.ts";
 // All times are in milliseconds.
 /** How often to check whether the window is still open. */
 const WATCH = 250;
-/** When to tell the customer that opening is slow. */
+/** After this time, the window tells the customer that opening is slow. */
 const SLOW = 4_000;
 /** How long a page in a frame or a popup may take to send its first message. */
 const FRAME = 8_000;
 const POPUP = 15_000;
 /** How long to wait for the page after it was asked to end. */
 const LEAVE = 4_000;
-/** How long to wait for the service's answer whether the customer paid. */
+/** How long to wait for the service's answer about a payment. */
 const LAST_LOOK = 3_000;
 /** How long to wait for the service to end the session. */
 const LAST_WORD = 8_000;
@@ -112,7 +112,7 @@ export class Checkout {
     return this.is("paid", "ended");
   }
 
-  /** Whether the payment of this body is just being reported. Then a second click must not open it again. */
+  /** Whether the payment of this body is being reported now. Then a second click must not open the checkout again. */
   completes(signed: Signed): boolean {
     return this.is("paid") && this.signed?.body === signed.body;
   }
@@ -162,7 +162,7 @@ export class Checkout {
     this.on("result" in ended ? "complete" : "closed", outcomeOf(ended));
   }
 
-  /** Whether a virtual card is still to be shown. Only the checkout page provides it; an answer of the service never does. */
+  /** Whether the checkout page must still show a virtual card. Only that page provides the card; an answer of the service never does. */
   private hasCardToShow(): boolean {
     const ended = this.opened?.ended;
     return !!ended && "result" in ended && !ended.result.card && !!this.signed?.virtualCard && !!this.surface;
@@ -186,7 +186,7 @@ export class Checkout {
     if (!this.opened) return;
     this.surface?.close();
     this.surface = null;
-    // The checkout has ended already. A redirect would only come back to this page, which would redirect again.
+    // The checkout has already ended. A redirect would only return to this page, which would redirect again.
     if (this.opened.ended) return this.endedBefore(this.opened.ended);
     trace("window", "redirect");
     location.assign(shownAs(this.opened.url, "redirect"));
@@ -274,6 +274,6 @@ export class Checkout {
 
 const outcomeOf = (ended: Ended): CheckoutOutcome =>
   "result" in ended ? { status: "complete", result: ended.result } : { status: "closed", message: ended.message };
-/** Whether the checkout is neither paid nor declined: it is still open as far as is known, or the customer left. */
+/** Whether the checkout is neither paid nor declined, as far as is known: it is open, or the customer left. */
 const isGivenUp = (ended: Ended | undefined): ended is undefined | { message: "closed_by_customer" } =>
   !ended || ("message" in ended && ended.message === "closed_by_customer");

@@ -1,4 +1,4 @@
-// Finds out from which address the script was loaded, and which calls the page queued before that.
+// Finds the address from which the script was loaded, and the calls that the page queued before that.
 import type { PayApi, QueuedCall } from "../types/pay";
 
 export interface Where {

@@ -55,7 +55,7 @@ export function isOrigin(text: string): boolean {
 }
 
 /**
- * Return the message if it comes from exactly this origin, window and checkout, in this version; otherwise why it is refused.
+ * Return the message if it comes from exactly this origin, window and checkout, in this version; otherwise the reason for the refusal.
  * The data is not read before the sender is verified.
  */
 export function judge(heard: Heard, sender: Sender): Verdict {

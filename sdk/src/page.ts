@@ -1,9 +1,9 @@
 // The script of the checkout page in a popup or a frame. It exchanges messages with the merchant's page, that is with one
-// window of one origin. Without both it does nothing.
+// window of one origin. Without such a page it does nothing.
 import type { CheckoutResult, CloseReason } from "../types/pay";
 import { type FromPage, isOrigin, judge, VERSION } from "./messages.ts";
 
-/** The end is reported every AGAIN milliseconds until it is acknowledged, but for at most ENOUGH milliseconds. */
+/** The page reports the end every AGAIN milliseconds until it is acknowledged, for at most ENOUGH milliseconds. */
 const AGAIN = 300;
 const ENOUGH = 10_000;
 /** A popup closes itself after this many milliseconds. Usually the merchant's page closes it earlier, after its callback. */

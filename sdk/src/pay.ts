@@ -9,7 +9,7 @@ import { record, trace } from "./trace.ts";
 import { within } from "./waiting.ts";
 
 const callbacks = new Callbacks();
-/** How many milliseconds to wait for the page's additionalData. */
+/** The script waits this many milliseconds for the page's additionalData. */
 const PATIENCE = 5_000;
 
 /** Get the header for additionalData. The data is optional, so an error goes to onError, and the checkout continues. */

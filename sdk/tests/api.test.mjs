@@ -16,11 +16,11 @@ const messages = (run) => {
   return assert.fail("nothing was refused");
 };
 
-/** Answers one after the other; the last one again and again. */
+/** A service that gives these answers in order, and then repeats the last one. */
 const serving = (answers, run) => serve((_, count) => answers[Math.min(count, answers.length) - 1], run);
 const good = (base) => ({ orderId: "o", token: "t", checkoutUrl: `${base}/checkout/m?token=t&display=popup`, orderStatus: "Created" });
 
-test("text is sent byte for byte, with its signature and without cookies", async () => {
+test("a JSON text is sent unchanged, with its signature and without cookies", async () => {
   const body = '{ "merchantId":"m","merchantReference":"Ä-1",\n"order":{"amount":10.0,"currency":"USD"} , "x":"\\u00e9"}';
   await serving([[401, {}]], async (base, asked) => {
     await assert.rejects(authorize(base, sign(body, "c2ln"), never()));
@@ -32,23 +32,23 @@ test("text is sent byte for byte, with its signature and without cookies", async
   });
 });
 
-test("an object is sent as JSON.stringify prints it", () => {
+test("a request object is sent as JSON.stringify prints it", () => {
   assert.equal(sign(request, "s").body, JSON.stringify(request));
 });
 
-test("the display is read from the signed body, and is a popup where none is named", () => {
+test("the display comes from the signed body, and the default is a popup", () => {
   assert.equal(sign(request, "s").display, "popup");
   assert.equal(sign({ ...request, display: "iframe" }, "s").display, "iframe");
   assert.equal(sign(JSON.stringify({ ...request, display: "redirect" }), "s").display, "redirect");
   assert.deepEqual(messages(() => sign({ ...request, display: "tab" }, "s")), ["requestBody.display must be popup, iframe or redirect."]);
 });
 
-test("every missing parameter is named, all at once", () => {
+test("one error lists all missing parameters", () => {
   assert.deepEqual(messages(() => sign({}, "")), ["requestBody.merchantId is missing.", "requestBody.merchantReference is missing.",
     "requestBody.order is missing.", "signature is missing: sign the request body on your server."]);
 });
 
-test("what is neither an object nor JSON text is refused in words", () => {
+test("a body that is neither an object nor JSON text is refused with a message", () => {
   const loop = {};
   loop.loop = loop;
   for (const body of [undefined, null, 1, "", "{", "[]", "1", [], loop, 1n, () => 1]) {
@@ -56,7 +56,7 @@ test("what is neither an object nor JSON text is refused in words", () => {
   }
 });
 
-test("a problem becomes strings: its fields, or its message, or its status", () => {
+test("a problem document becomes messages about its fields, or else its message, or else its status", () => {
   assert.deepEqual(explain(400, { errors: [{ field: "order.amount", message: "is too large" }, { message: "b" }, 7], message: "m" }),
     ["order.amount: is too large", "b"]);
   assert.deepEqual(explain(401, { errors: [], message: "The signature does not verify." }), ["The signature does not verify."]);
@@ -65,7 +65,7 @@ test("a problem becomes strings: its fields, or its message, or its status", () 
   }
 });
 
-test("an answer that leads away from the service is not followed", () => {
+test("a checkout address that is not on the service is refused", () => {
   const base = "https://pay.example/base";
   for (const checkoutUrl of ["https://evil.test/checkout", "https://pay.example@evil.test/", "https://evil.test/\\@pay.example", "javascript:alert(1)",
     "/checkout", "https://pay.example.evil.test/", "http://pay.example/", "blob:https://pay.example/x", "https://pay.example:444/"]) {
@@ -74,7 +74,7 @@ test("an answer that leads away from the service is not followed", () => {
   assert.equal(read({ token: "t", checkoutUrl: "https://pay.example/checkout/m" }, base).url, "https://pay.example/checkout/m");
 });
 
-test("a finished order is told as its end", () => {
+test("an answer with a final order contains the outcome", () => {
   const answer = { token: "t", checkoutUrl: "https://p.example/c" };
   const ended = (more) => read({ ...answer, ...more }, "https://p.example").ended;
   assert.equal(ended({ orderStatus: "Created" }), undefined);
@@ -85,12 +85,12 @@ test("a finished order is told as its end", () => {
   assert.equal(ended({ orderStatus: "toString" }), undefined);
 });
 
-test("the display changes in the address only", () => {
+test("another display changes only the query of the checkout's address", () => {
   assert.equal(shownAs("https://p.example/c/m?token=t&display=popup", "iframe"), "https://p.example/c/m?token=t&display=iframe");
   assert.equal(shownAs("https://p.example/c/m?token=t", "redirect"), "https://p.example/c/m?token=t&display=redirect");
 });
 
-test("a call that failed on the way is made once more, the same bytes", async () => {
+test("a failed call is retried once with the same bytes", async () => {
   for (const first of [[0], [503, {}], [200, "not JSON"]]) {
     await serving([first, [200, { token: "t", checkoutUrl: "http://127.0.0.1:1/c" }]], async (base, asked) => {
       await assert.rejects(authorize(base, sign(request, "s"), never()), /cannot be read/);
@@ -100,14 +100,14 @@ test("a call that failed on the way is made once more, the same bytes", async ()
   }
 });
 
-test("a refusal is final", async () => {
+test("a refused call is not retried", async () => {
   await serving([[401, { message: "No." }]], async (base, asked) => {
     await assert.rejects(authorize(base, sign(request, "s"), never()), (error) => !error.network && error.messages[0] === "No.");
     assert.equal(asked.length, 1);
   });
 });
 
-test("a good answer is read, and a service that is not there is said so", async () => {
+test("a valid answer is read, and an unreachable service is a network error", async () => {
   const answers = [];
   await serving(answers, async (base) => {
     answers.push([200, good(base)]);
@@ -116,7 +116,7 @@ test("a good answer is read, and a service that is not there is said so", async 
   await assert.rejects(authorize("http://127.0.0.1:1", sign(request, "s"), never(), 1), (error) => error.network);
 });
 
-test("a stopped call is not made at all, and not made again", async () => {
+test("an aborted call sends no request", async () => {
   const stop = new AbortController();
   stop.abort();
   await serving([[503, {}]], async (base, asked) => {
@@ -126,7 +126,7 @@ test("a stopped call is not made at all, and not made again", async () => {
   });
 });
 
-test("a virtual card is asked for by the signed request, and by a button only so", () => {
+test("the signed request must request a virtual card, also when a button sends it", () => {
   assert.equal(sign(request, "s").virtualCard, false);
   assert.equal(sign({ ...request, integrationType: "api" }, "s").virtualCard, false);
   assert.equal(sign({ ...request, integrationType: "virtual_card" }, "s").virtualCard, true);
@@ -139,13 +139,13 @@ test("a virtual card is asked for by the signed request, and by a button only so
   }
 });
 
-test("the display is known before a promise settles only where the request is at hand", () => {
+test("the display is read only from a request that is not a promise, and is otherwise a popup", () => {
   assert.equal(displayOf({ display: "iframe" }), "iframe");
   assert.equal(displayOf('{"display":"redirect"}'), "redirect");
   for (const request of [undefined, null, 7, "{", Promise.resolve({ display: "iframe" }), { display: "tab" }]) assert.equal(displayOf(request), "popup");
 });
 
-test("additional data travel as base64url of their JSON, and are sent with the opening only", async () => {
+test("additional data are sent as base64url of their JSON, and only with the call that opens the checkout", async () => {
   const data = { customerLoggedIn: true, merchantRiskAssessment: "größer ☕ ÿþ?>~" };
   const header = additionalHeader(data);
   assert.match(header, /^[A-Za-z0-9_-]+$/);
@@ -157,7 +157,7 @@ test("additional data travel as base64url of their JSON, and are sent with the o
   });
 });
 
-test("additional data that no header carries are refused in words", () => {
+test("additional data that do not fit into a header are refused with a message", () => {
   assert.equal(additionalHeader({ a: "x".repeat(3064) }).length, 4096);
   assert.match(messages(() => additionalHeader({ a: "x".repeat(3065) }))[0], /^additionalData is too long: 4098 characters/);
   const loop = {};
@@ -165,7 +165,7 @@ test("additional data that no header carries are refused in words", () => {
   for (const data of ["x", [], 1, loop, { a: 1n }]) assert.deepEqual(messages(() => additionalHeader(data)), ["additionalData must be an object."]);
 });
 
-test("leaving waits while a card is being charged, and tells how that ended", async () => {
+test("leave is repeated while a card is being charged, and returns the outcome", async () => {
   const at = (base, orderStatus, more) => [200, { ...good(base), orderStatus, ...more }];
   const answers = [];
   await serving(answers, async (base, asked) => {
@@ -177,7 +177,7 @@ test("leaving waits while a card is being charged, and tells how that ended", as
   });
 });
 
-test("leaving what never was an order ends at once", async () => {
+test("leave returns at once if the order does not exist", async () => {
   await serving([[404, {}]], async (base, asked) => {
     assert.equal(await leave(base, sign(request, "s"), never()), undefined);
     assert.equal(asked.length, 1);

@@ -1,5 +1,5 @@
 // The parts of a browser that pay.js touches, so that the whole script runs in Node against a real HTTP service.
-// What browsers decide by themselves (popups, focus, policies) is tests/browser's to prove.
+// The behavior of real browsers (popups, focus, policies) is tested in tests/browser.
 import vm from "node:vm";
 import { build } from "esbuild";
 import { ROOT } from "./compiled.mjs";
@@ -128,7 +128,7 @@ export function openPage(base, { popups = true, before = "" } = {}) {
   load();
   const added = Object.keys(context).filter((name) => !names.has(name));
   const hear = (data, source, origin = base) => page.dispatchEvent(Object.assign(new Event("message"), { data, source, origin }));
-  /** A click on the element, as far as the page lets it through. */
+  /** A click on the element. The page's listeners may stop it. */
   const click = (button) => {
     const event = Object.assign(new Event("click", { cancelable: true }), { composedPath: () => [button, page] });
     let stopped = false;

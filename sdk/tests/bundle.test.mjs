@@ -1,4 +1,4 @@
-// What is served: small, and free of what content policies and Trusted Types forbid.
+// Tests of the served scripts: they are small, and use nothing that content policies or Trusted Types forbid.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ test("pay.js is at most 12 KB gzipped, and page.js 3", () => {
   }
 });
 
-test("no cookie, no storage, no eval, no HTML from strings, no inline style, no message to everybody", () => {
+test("the scripts use no cookies, storage, eval, HTML strings or inline styles, and post no message to every origin", () => {
   const banned = /\beval\b|new Function|innerHTML|outerHTML|insertAdjacentHTML|document\.write|srcdoc|\.cookie|localStorage|sessionStorage|\.cssText|\.style\b|["'`]\*["'`]|createElement\("style"/;
   for (const name of ["pay.js", "page.js", "inspect.js"]) assert.equal(banned.exec(served(name).toString())?.[0], undefined, name);
 });
@@ -28,11 +28,11 @@ function errorsOf(name) {
   return found.map((each) => [each.file ? each.file.getLineAndCharacterOfPosition(each.start).line + 1 : 0, `TS${each.code}`].join(" "));
 }
 
-test("what the docs show compiles with the published types", () => {
+test("the examples of the docs compile with the published types", () => {
   assert.deepEqual(errorsOf("valid.ts"), []);
 });
 
-test("each wrong use fails with its own error, and nothing else does", () => {
+test("each wrong use fails with the expected type error, and there are no other errors", () => {
   const lines = readFileSync(join(ROOT, "tests/types/invalid.ts"), "utf8").split("\n");
   const expected = lines.flatMap((line, at) => (/\/\/ TS\d+$/.test(line) ? [`${at + 1} ${line.slice(line.lastIndexOf("TS"))}`] : []));
   assert.ok(expected.length > 12);

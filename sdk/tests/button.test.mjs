@@ -1,4 +1,4 @@
-// <pay-button> and the loading of the script.
+// Tests of <pay-button> and of the loading of the script.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { openPage } from "./browser.mjs";
@@ -15,7 +15,7 @@ const until = async (found) => {
   }
 };
 
-/** A button on a page of a service that answers with `said`. */
+/** Runs a test with a button on a page, and a service whose answers contain `said`. */
 async function pressed(said, run) {
   const told = [];
   await serving(
@@ -35,7 +35,7 @@ async function pressed(said, run) {
 }
 const gives = (button, detail) => button.addEventListener("pay-checkout", (event) => Object.assign(event.detail, detail));
 
-test("the signed request must ask for a card: told before any call, and the window goes", () => pressed({}, async ({ page, button, told, asked }) => {
+test("a signed request without a virtual card is an error before any call, and the window closes", () => pressed({}, async ({ page, button, told, asked }) => {
   const { integrationType, ...without } = request;
   gives(button, { request: soon(20).then(() => without), signature: "s" });
   page.click(button);
@@ -49,7 +49,7 @@ test("the signed request must ask for a card: told before any call, and the wind
   assert.equal(integrationType, "virtual_card");
 }));
 
-test("a card is handed over, and the button is busy until then", () => pressed({}, async ({ page, button, told, asked, say }) => {
+test("onComplete gets the card, and the button is busy until then", () => pressed({}, async ({ page, button, told, asked, say }) => {
   gives(button, { request: Promise.resolve(JSON.stringify(request)), signature: Promise.resolve("s") });
   page.click(button);
   page.click(button);
@@ -62,7 +62,7 @@ test("a card is handed over, and the button is busy until then", () => pressed({
   assert.equal(asked[0].headers["x-pay-additional"], undefined);
 }));
 
-test("with integrationType=api, however it is written, it only clicks", () => pressed({}, async ({ page, button, asked }) => {
+test("with integrationType=api in upper or lower case, the button starts no checkout", () => pressed({}, async ({ page, button, asked }) => {
   for (const [name, value] of [["integrationType", "api"], ["INTEGRATIONTYPE", "API"], ["integrationtype", " Api "]]) {
     const each = new page.Button();
     each.setAttribute(name, value);
@@ -75,7 +75,7 @@ test("with integrationType=api, however it is written, it only clicks", () => pr
   assert.ok(!button.busy);
 }));
 
-test("a disabled or busy button is not clicked, not even behind the back of the window's guard", () => pressed({}, ({ page }) => {
+test("a disabled or busy button fires no click, even if the event does not pass the window's guard", () => pressed({}, ({ page }) => {
   for (const state of ["disabled", "busy"]) {
     const button = new page.Button();
     button.addEventListener("click", () => assert.fail("clicked"), true);
@@ -85,7 +85,7 @@ test("a disabled or busy button is not clicked, not even behind the back of the 
   }
 }));
 
-test("a signature that cannot be had is told, and the window goes", () => pressed({}, async ({ page, button, told, asked }) => {
+test("a signature that fails is reported to onError, and the window closes", () => pressed({}, async ({ page, button, told, asked }) => {
   gives(button, { request, signature: soon(30).then(() => Promise.reject(new Error("offline"))) });
   page.click(button);
   await until(() => !button.busy);
@@ -94,7 +94,7 @@ test("a signature that cannot be had is told, and the window goes", () => presse
   assert.equal(asked.length, 0);
 }));
 
-test("closed while the signature is on its way, nothing is asked for", () => pressed({}, async ({ page, button, told, asked }) => {
+test("a checkout that is closed before the signature arrives makes no call", () => pressed({}, async ({ page, button, told, asked }) => {
   let sign;
   gives(button, { request, signature: new Promise((resolve) => (sign = resolve)) });
   page.click(button);
@@ -106,7 +106,7 @@ test("closed while the signature is on its way, nothing is asked for", () => pre
   assert.equal(asked.length, 0);
 }));
 
-test("what the click event adds travels beside the signed bytes", () => pressed({}, async ({ page, button, asked }) => {
+test("additional data of the click event are sent in a header, and the signed bytes do not change", () => pressed({}, async ({ page, button, asked }) => {
   const additionalData = { customerLoggedIn: true, customerAverageOrderValue: "80" };
   gives(button, { request, signature: "s", additionalData: soon(20).then(() => additionalData) });
   page.click(button);
@@ -115,7 +115,7 @@ test("what the click event adds travels beside the signed bytes", () => pressed(
   assert.equal(asked[0].body.toString(), JSON.stringify(request));
 }));
 
-test("additional data that cannot be sent are told, and cost no sale", () => pressed({}, async ({ page, told, asked }) => {
+test("invalid additional data are reported to onError, and the checkout continues", () => pressed({}, async ({ page, told, asked }) => {
   for (const [at, additionalData, message] of [[1, () => ({ a: "x".repeat(4096) }), /too long/], [2, () => "text", /must be an object/],
     [3, () => soon(20).then(() => Promise.reject(new Error("offline"))), /is not available: Error: offline/]]) {
     const button = new page.Button();
@@ -130,7 +130,7 @@ test("additional data that cannot be sent are told, and cost no sale", () => pre
   }
 }));
 
-test("paid before, the page is shown all the same, for it alone gives the card", () => pressed({ orderStatus: "Approved", result: RESULT }, async ({ page, button, told, say }) => {
+test("the checkout page of a paid order is shown, because only this page provides the card", () => pressed({ orderStatus: "Approved", result: RESULT }, async ({ page, button, told, say }) => {
   gives(button, { request, signature: "s" });
   page.click(button);
   await until(() => page.popups[0].shown.length === 2);
@@ -140,7 +140,7 @@ test("paid before, the page is shown all the same, for it alone gives the card",
   assert.deepEqual(told, [["onComplete", { ...RESULT, card: { number: "1" } }]]);
 }));
 
-test("paid before, a window closed in silence reports the result without a card", () => pressed({ orderStatus: "Approved", result: RESULT }, async ({ page, told, say }) => {
+test("if the window of a paid order closes without a message, the result has no card", () => pressed({ orderStatus: "Approved", result: RESULT }, async ({ page, told, say }) => {
   const outcome = page.pay.apiCheckout.openCheckout(request, "s");
   await until(() => page.popups[0].shown.length === 2);
   say({ type: "ready" });
@@ -149,7 +149,7 @@ test("paid before, a window closed in silence reports the result without a card"
   assert.deepEqual(told, [["onComplete", RESULT]]);
 }));
 
-test("calls made before the script was there run in order; a wrong one stops nothing", async () => {
+test("calls that were queued before the script loaded run in order, even after an invalid one", async () => {
   const page = openPage("https://p.example", { before: `
     window.ran = [];
     window.pay = { q: [["onClose", () => ran.push("close")], null, ["toString"], ["__proto__", 1], (pay) => ran.push(pay === window.pay)] };
@@ -163,7 +163,7 @@ test("calls made before the script was there run in order; a wrong one stops not
   page.leave();
 });
 
-test("loaded twice there is one, and window.pay is the only name that it leaves", () => {
+test("loading the script twice defines one window.pay and no other global", () => {
   const page = openPage("https://p.example");
   assert.deepEqual(page.added, ["pay"]);
   page.load();
@@ -172,7 +172,7 @@ test("loaded twice there is one, and window.pay is the only name that it leaves"
   page.leave();
 });
 
-test("an element or a frame that is called pay is not taken for a stub", () => {
+test("an element or a frame with the name pay is not treated as a stub", () => {
   const page = openPage("https://p.example", { before: "window.pay = new Map();" });
   assert.equal(page.pay.version, "1");
   assert.ok(!("size" in page.pay));

@@ -1,4 +1,4 @@
-// The whole script, from the call to the callback, against a service on a real socket.
+// Tests of the whole script, from the call to the callback, with a service on a real socket.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { fakeWindow, openPage } from "./browser.mjs";
@@ -16,7 +16,7 @@ const until = async (found) => {
   }
 };
 
-/** A page and its service; `answer(call, count)` gives what OPEN lacks, or [status, body]. */
+/** Runs a test with a page and a service. `answer(call, count)` returns values to add to OPEN, or [status, body]. */
 async function shop(answer, run, how = {}) {
   const told = [];
   await serving(async (call, count) => {
@@ -37,7 +37,7 @@ async function shop(answer, run, how = {}) {
 const paths = (asked) => asked.map((call) => call.url.replace("/sdk/v1/checkouts", "") || "/");
 const leads = (page) => until(() => page.popups[0].shown.length === 2);
 
-test("the window opens in the click, is led to the checkout, and its result is told once", () => shop(() => ({}), async ({ page, api, told, say, base }) => {
+test("the window opens during the click, goes to the checkout, and its result is reported once", () => shop(() => ({}), async ({ page, api, told, say, base }) => {
   const outcome = api.openCheckout(request, "s");
   assert.deepEqual(page.popups[0].shown, [`${base}/sdk/v1/window`]);
   await leads(page);
@@ -51,7 +51,7 @@ test("the window opens in the click, is led to the checkout, and its result is t
   assert.ok(page.popups[0].closed);
 }));
 
-test("a window is led on only when its first page is there: until then browsers ignore it", () => shop(() => ({}), async ({ page, api, asked, base }) => {
+test("the window goes to the checkout only after its first page has loaded, because browsers ignore an earlier navigation", () => shop(() => ({}), async ({ page, api, asked, base }) => {
   void api.openCheckout(request, "s");
   page.popups[0].location.href = "about:blank";
   await until(() => asked.length);
@@ -63,7 +63,7 @@ test("a window is led on only when its first page is there: until then browsers 
   assert.deepEqual(page.popups[0].shown, [`${base}/sdk/v1/window`, `${base}/checkout/m?token=t&display=popup`]);
 }));
 
-test("nobody else is believed: no other origin, window, checkout, and no sandboxed page", () => shop(() => ({}), async ({ page, api, told, say }) => {
+test("messages from another origin, window or checkout, or from a sandboxed page, are ignored", () => shop(() => ({}), async ({ page, api, told, say }) => {
   void api.openCheckout(request, "s");
   await leads(page);
   const complete = { type: "complete", result: RESULT };
@@ -79,7 +79,7 @@ test("nobody else is believed: no other origin, window, checkout, and no sandbox
   assert.deepEqual(page.popups[0].said, []);
 }));
 
-test("two quick calls are one checkout; the second brings it to the front", () => shop(() => ({}), async ({ page, api, asked, say }) => {
+test("a second call during a checkout opens no second checkout, and brings the window to the front", () => shop(() => ({}), async ({ page, api, asked, say }) => {
   const both = [api.openCheckout(request, "s"), api.openCheckout({ ...request, merchantReference: "B" }, "s")];
   assert.equal(page.popups[0].focused, 1);
   api.focusCheckout();
@@ -91,7 +91,7 @@ test("two quick calls are one checkout; the second brings it to the front", () =
   assert.equal(asked.length, 1);
 }));
 
-test("while the shop still works on a result, the same request again is not reported again", () => shop(() => ({}), async ({ page, api, say }) => {
+test("a repeated request is not reported again while the shop's callback runs", () => shop(() => ({}), async ({ page, api, say }) => {
   const done = [];
   api.onComplete(() => soon(300).then(() => done.push("shop")));
   const first = api.openCheckout(request, "s");
@@ -103,7 +103,7 @@ test("while the shop still works on a result, the same request again is not repo
   assert.equal(page.popups.length, 1);
 }));
 
-test("a blocked popup becomes a modal, which a page that changes its body closes", () => shop(() => ({}), async ({ page, api, told, asked, say, base }) => {
+test("a blocked popup becomes a modal, and a page that replaces its body closes the modal", () => shop(() => ({}), async ({ page, api, told, asked, say, base }) => {
   const outcome = api.openCheckout(request, "s");
   await until(() => page.frames[0].src);
   assert.equal(page.frames[0].src, `${base}/checkout/m?token=t&display=iframe`);
@@ -118,7 +118,7 @@ test("a blocked popup becomes a modal, which a page that changes its body closes
   assert.deepEqual([...page.context.document.adoptedStyleSheets], []);
 }, { popups: false }));
 
-test("Escape in the frame asks whether the card was charged just before", () => shop((_, count) => (count > 1 ? { orderStatus: "Approved", result: RESULT } : {}), async ({ page, api, told, say }) => {
+test("after Escape in the frame, the service is asked whether the card was already charged", () => shop((_, count) => (count > 1 ? { orderStatus: "Approved", result: RESULT } : {}), async ({ page, api, told, say }) => {
   const outcome = api.openCheckout({ ...request, display: "iframe" }, "s");
   await until(() => page.frames[0].src);
   say({ type: "ready" });
@@ -127,13 +127,13 @@ test("Escape in the frame asks whether the card was charged just before", () => 
   assert.deepEqual(told, [["onComplete", RESULT]]);
 }));
 
-test("a wrong call is told in words, before any window", () => shop(() => ({}), async ({ page, api, told, asked }) => {
+test("an invalid call is reported with messages and opens no window", () => shop(() => ({}), async ({ page, api, told, asked }) => {
   assert.equal((await api.openCheckout({}, "")).status, "error");
   assert.equal(told[0][1].length, 4);
   assert.equal(page.popups.length + asked.length, 0);
 }));
 
-test("a shop that refuses with a throw, or late, still gets the next callback", () => shop(() => ({}), async ({ page, api, told, say }) => {
+test("a shop whose callback throws still gets the next callback", () => shop(() => ({}), async ({ page, api, told, say }) => {
   api.onError(() => {
     throw new Error("of the shop");
   });
@@ -146,7 +146,7 @@ test("a shop that refuses with a throw, or late, still gets the next callback", 
   await until(() => page.thrown.length === 1);
 }));
 
-test("a refused signature closes the window; a service that is not there says so in it", () => shop((_, count) => (count === 1 ? [401, { message: "No." }] : [0]), async ({ page, api, told, base }) => {
+test("a refused signature closes the window, and an unreachable service is reported in the window", () => shop((_, count) => (count === 1 ? [401, { message: "No." }] : [0]), async ({ page, api, told, base }) => {
   assert.deepEqual(plain(await api.openCheckout(request, "s")), { status: "error", messages: ["No."] });
   assert.ok(page.popups[0].closed);
   await api.openCheckout(request, "s");
@@ -155,7 +155,7 @@ test("a refused signature closes the window; a service that is not there says so
   assert.match(told[1][1][0], /could not be reached/);
 }));
 
-test("a redirect leads the page itself, and reports at once when it is back", () => shop((_, count) => (count > 1 ? { orderStatus: "Approved", result: RESULT } : {}), async ({ page, api, base }) => {
+test("a redirect navigates the merchant's page, and the page reports the result when it is back", () => shop((_, count) => (count > 1 ? { orderStatus: "Approved", result: RESULT } : {}), async ({ page, api, base }) => {
   const redirect = { ...request, display: "redirect", integrationType: "virtual_card" };
   void api.openCheckout(redirect, "s");
   await until(() => page.went.length);
@@ -166,7 +166,7 @@ test("a redirect leads the page itself, and reports at once when it is back", ()
   back.leave();
 }));
 
-test("a window that the customer closes leaves the order open, and only looks", () => shop(() => ({}), async ({ page, api, asked, say }) => {
+test("if the customer closes the window, the order stays open, and the service is asked for its state", () => shop(() => ({}), async ({ page, api, asked, say }) => {
   const outcome = api.openCheckout(request, "s");
   await leads(page);
   say({ type: "ready" });
@@ -175,7 +175,7 @@ test("a window that the customer closes leaves the order open, and only looks", 
   assert.deepEqual(paths(asked), ["/", "/"]);
 }));
 
-test("a page that has answered is asked to end, and ends by its own way out", () => shop(() => ({}), async ({ page, api, asked, told, say, base }) => {
+test("closeCheckout asks a running checkout page to end, and the page cancels the order", () => shop(() => ({}), async ({ page, api, asked, told, say, base }) => {
   void api.openCheckout(request, "s");
   await leads(page);
   say({ type: "ready" });
@@ -187,7 +187,7 @@ test("a page that has answered is asked to end, and ends by its own way out", ()
   assert.deepEqual(paths(asked), ["/"]);
 }));
 
-test("a page that has not answered is not waited for: the service ends the session, with the same signed bytes", () => shop((call) => (call.url.endsWith("leave") ? { orderStatus: "Abandoned" } : {}), async ({ page, api, asked }) => {
+test("closeCheckout does not wait for a page that is not running, but ends the session with the same signed bytes", () => shop((call) => (call.url.endsWith("leave") ? { orderStatus: "Abandoned" } : {}), async ({ page, api, asked }) => {
   const outcome = api.openCheckout(request, "sig");
   await leads(page);
   api.closeCheckout();
@@ -198,7 +198,7 @@ test("a page that has not answered is not waited for: the service ends the sessi
   assert.ok(page.popups[0].closed);
 }));
 
-test("a page that is silent for four seconds, or has no way out, is ended by the service", () => shop((call) => (call.url.endsWith("leave") ? { orderStatus: "Abandoned" } : {}), async ({ page, api, asked, say }) => {
+test("the service ends the session if the page does not answer for four seconds, or cannot cancel", () => shop((call) => (call.url.endsWith("leave") ? { orderStatus: "Abandoned" } : {}), async ({ page, api, asked, say }) => {
   for (const round of [1, 2]) {
     const outcome = api.openCheckout(request, "s");
     await until(() => page.popups[round - 1].shown.length === 2);
@@ -210,7 +210,7 @@ test("a page that is silent for four seconds, or has no way out, is ended by the
   assert.deepEqual(paths(asked), ["/", "/leave", "/", "/leave"]);
 }));
 
-test("what was paid by then is complete", () => shop((call) => (call.url.endsWith("leave") ? { orderStatus: "Approved", result: RESULT } : {}), async ({ page, api, told }) => {
+test("a checkout that was paid before closeCheckout is reported as complete", () => shop((call) => (call.url.endsWith("leave") ? { orderStatus: "Approved", result: RESULT } : {}), async ({ page, api, told }) => {
   void api.openCheckout(request, "s");
   await leads(page);
   api.closeCheckout();
@@ -218,7 +218,7 @@ test("what was paid by then is complete", () => shop((call) => (call.url.endsWit
   assert.deepEqual(told, [["onComplete", RESULT]]);
 }));
 
-test("an authorization under way is let end, so that no order is left behind open", () => shop(async (call) => (call.url.endsWith("leave") ? { orderStatus: "Abandoned" } : soon(400).then(() => ({}))), async ({ page, api, asked }) => {
+test("closeCheckout waits for a running call that creates the order, so that no order stays open", () => shop(async (call) => (call.url.endsWith("leave") ? { orderStatus: "Abandoned" } : soon(400).then(() => ({}))), async ({ page, api, asked }) => {
   const outcome = api.openCheckout(request, "s");
   await until(() => asked.length);
   api.closeCheckout();
@@ -229,7 +229,7 @@ test("an authorization under way is let end, so that no order is left behind ope
   assert.equal(page.popups[0].shown.length, 1);
 }));
 
-test("an authorization without an answer is given up, and an order that never was is fine", () => shop((call) => (call.url.endsWith("leave") ? [404, {}] : new Promise(() => undefined)), async ({ api, asked, told }) => {
+test("closeCheckout stops waiting for a call without an answer, and accepts that no order exists", () => shop((call) => (call.url.endsWith("leave") ? [404, {}] : new Promise(() => undefined)), async ({ api, asked, told }) => {
   const outcome = api.openCheckout(request, "s");
   await until(() => asked.length);
   api.closeCheckout();
@@ -238,7 +238,7 @@ test("an authorization without an answer is given up, and an order that never wa
   assert.deepEqual(told, [["onClose", "closed_by_merchant"]]);
 }));
 
-test("a shop that closes just after the customer did still ends the session", () => shop(async (call, count) => (call.url.endsWith("leave") ? { orderStatus: "Abandoned" } : soon(count > 1 ? 400 : 0).then(() => ({}))), async ({ page, api, asked, say }) => {
+test("closeCheckout ends the session even if the customer has just closed the window", () => shop(async (call, count) => (call.url.endsWith("leave") ? { orderStatus: "Abandoned" } : soon(count > 1 ? 400 : 0).then(() => ({}))), async ({ page, api, asked, say }) => {
   const outcome = api.openCheckout(request, "s");
   await leads(page);
   say({ type: "ready" });

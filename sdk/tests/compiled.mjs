@@ -1,4 +1,4 @@
-// One compiled module, as the browser runs it.
+// Compiles one module of sdk/src, as a browser would run it.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";

@@ -20,7 +20,7 @@ test("callbacks are awaited one after the other", async () => {
   assert.deepEqual(order, ["error", "declined"]);
 });
 
-test("the last callback given is the one, and none is fine", async () => {
+test("a later callback replaces an earlier one, and a missing callback is no error", async () => {
   const seen = [];
   const callbacks = new Callbacks();
   await callbacks.call("onComplete", {});
@@ -30,15 +30,15 @@ test("the last callback given is the one, and none is fine", async () => {
   assert.deepEqual(seen, [2]);
 });
 
-test("what is no function is refused where it is given", () => {
+test("a callback that is not a function is refused when it is set", () => {
   assert.throws(() => new Callbacks().set("onClose", "closed()"), TypeError);
 });
 
-test("a callback that throws stops nothing, and its error reaches the page", async (all) => {
+test("a callback that throws does not stop the next one, and its error reaches the page", async (all) => {
   const thrown = [];
   const { setTimeout: real } = globalThis;
   all.after(() => (globalThis.setTimeout = real));
-  // What is thrown in a timer is the page's; here it is kept.
+  // In a page, an error that is thrown in a timer is reported to the page. Here it is recorded.
   globalThis.setTimeout = (act, milliseconds, ...values) => real(() => {
     try {
       act(...values);
@@ -65,7 +65,7 @@ test("the base address is read from the script's own address", () => {
   }
 });
 
-test("the stub's objects are kept, and its calls too, also those that are `arguments`", () => {
+test("the script keeps the stub's objects and its queued calls, including `arguments` objects", () => {
   const api = {};
   const run = () => 1;
   const call = (function () { return arguments; })("onClose", run);
@@ -77,11 +77,11 @@ test("the stub's objects are kept, and its calls too, also those that are `argum
   assert.deepEqual(takeOver({}), { pay: {}, api: {}, calls: [] });
 });
 
-test("a second load leaves the first alone", () => {
+test("loading the script a second time changes nothing", () => {
   assert.equal(takeOver({ pay: { version: "1" } }), null);
 });
 
-test("the inspector shows no card", () => {
+test("the inspector masks card numbers and security codes", () => {
   const text = printed({ card: { number: "4242424242424242", cvc: "737", brand: "visa" } });
   assert.ok(!text.includes("42424") && !text.includes("737") && text.includes("•4242") && text.includes("visa"), text);
   assert.equal(masked("number", 12), 12);

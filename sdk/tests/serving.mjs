@@ -1,7 +1,7 @@
-// A service on a real socket: the test says what it answers, and reads what it was asked.
+// A service on a real socket. A test defines its answers and reads the requests that it got.
 import { createServer } from "node:http";
 
-/** `answer(asked)` gives [status, body], perhaps later; [0] cuts the line. `run(base, asked)` is the test. */
+/** `answer(call, count)` returns [status, body] or a promise of it; [0] closes the connection. `run(base, asked)` is the test. */
 export async function serving(answer, run) {
   const asked = [];
   const server = createServer((incoming, outgoing) => {

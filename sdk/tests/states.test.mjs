@@ -1,4 +1,4 @@
-// The table of a checkout's states: where each leads, and what no state may lack.
+// Tests of the table of a checkout's states: which states follow, and which events every state must handle.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { compiled } from "./compiled.mjs";
@@ -13,12 +13,12 @@ function reachedFrom(start) {
   return found;
 }
 
-test("every state is reached from the first, and the end from every state", () => {
+test("every state is reachable from the first state, and the end is reachable from every state", () => {
   assert.deepEqual([...reachedFrom("asking")].sort(), [...STATES].sort());
   for (const state of STATES) assert.ok(reachedFrom(state).has("ended"), state);
 });
 
-test("a payment counts in every state until the end is known, and only once", () => {
+test("every state handles a payment until the outcome is known, and reports it once", () => {
   for (const state of STATES) {
     const over = state === "paid" || state === "ended";
     assert.deepEqual(EDGES[state].complete, over ? undefined : ["paid", "report"], state);
@@ -27,11 +27,11 @@ test("a payment counts in every state until the end is known, and only once", ()
   assert.deepEqual([...reachedFrom("ended")], ["ended"]);
 });
 
-test("the shop can close a checkout in every state but where that is under way", () => {
+test("the shop can close a checkout in every state except while it is already closing", () => {
   const deaf = STATES.filter((state) => !EDGES[state].close);
   assert.deepEqual(deaf, ["closing", "ending"]);
 });
 
-test("the customer can leave wherever a page is shown, and the service is asked before the shop is told", () => {
+test("the customer can leave in every state with a page, and the service is asked before the shop gets a callback", () => {
   for (const state of ["asking", "shown", "answered"]) assert.deepEqual(EDGES[state].gone, ["looking", "leave"], state);
 });

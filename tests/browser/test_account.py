@@ -81,7 +81,7 @@ async def test_a_consumer_pays_early_changes_the_card_and_signs_out(
     await expect(page.get_by_label("Mobile phone number")).to_be_visible()
 
 
-async def test_the_account_needs_no_mouse(
+async def test_the_account_page_works_without_a_mouse(
     open_tab: OpenTab, service: Running, auto_merchant: Merchant, number: str
 ) -> None:
     order_id = await buy(service, auto_merchant, number)
@@ -124,7 +124,7 @@ async def tab_to(page: Page, wanted: str) -> None:
     raise AssertionError(f"not reached by Tab: {wanted}")
 
 
-# A link inside a sentence is as high as its line.
+# A link inside a sentence may be only as high as its line.
 SMALL = """() => [...document.querySelectorAll("main a:not(.test a), main button, main summary, footer a, footer button")]
     .filter(e => e.getBoundingClientRect().height < 44).map(e => e.outerHTML)"""
 
@@ -149,7 +149,7 @@ class Inspector:
 
 
 @LOOKS
-async def test_every_page_on_the_way_in_is_accessible_and_fits(
+async def test_every_page_of_the_sign_in_is_accessible_and_fits_the_screen(
     open_tab: OpenTab, service: Running, number: str, look: dict[str, Any]
 ) -> None:
     page = await open_tab(**look)
@@ -173,7 +173,7 @@ async def test_every_page_on_the_way_in_is_accessible_and_fits(
 
 
 @LOOKS
-async def test_every_state_of_a_plan_is_accessible_and_fits(
+async def test_every_state_of_a_plan_is_accessible_and_fits_the_screen(
     open_tab: OpenTab, service: Running, auto_merchant: Merchant, number: str, look: dict[str, Any]
 ) -> None:
     page = await open_tab(**look)
@@ -196,7 +196,7 @@ async def test_every_state_of_a_plan_is_accessible_and_fits(
         await inspector.look("refused")
         await inspector.visit(f"{plans[2]}/card", "card")
         await page.get_by_text("Sandbox test cards").click()
-        # The page itself shows the error: no request is sent.
+        # The page itself shows the error, without a request.
         await page.locator("#card_number").fill("4242")
         await page.locator("form.ask button.primary").click()
         await expect(page.locator("#card_number")).to_be_focused()

@@ -24,7 +24,7 @@ async def at(page: Page, heading: str) -> None:
 
 
 @SCRIPTS
-async def test_each_press_of_back_is_one_step_with_what_was_given_and_forward_leads_on(
+async def test_each_press_of_back_shows_the_previous_step_with_the_entered_data_and_forward_shows_the_next(
     open_tab: OpenTab, shop: Shop, service: Running, how: dict[str, Any]
 ) -> None:
     page = await open_tab(**how)
@@ -49,7 +49,7 @@ async def test_each_press_of_back_is_one_step_with_what_was_given_and_forward_le
 
 
 @SCRIPTS
-async def test_the_steps_before_can_be_walked_again_without_a_second_code(
+async def test_the_earlier_steps_can_be_repeated_without_a_second_code(
     open_tab: OpenTab, shop: Shop, how: dict[str, Any]
 ) -> None:
     page = await open_tab(**how)
@@ -64,7 +64,7 @@ async def test_the_steps_before_can_be_walked_again_without_a_second_code(
     await at(page, "Your details")
 
 
-async def test_back_from_the_code_page_is_the_phone_page_and_another_number_may_be_given(
+async def test_back_from_the_code_page_shows_the_phone_page_and_another_number_may_be_entered(
     open_tab: OpenTab, shop: Shop
 ) -> None:
     page = await open_tab()

@@ -93,7 +93,7 @@ async def test_a_purchase_that_is_canceled_ends_abandoned_at_the_shop(
     assert (await shop.merchant.read({"orderId": await order_id(page)}))["orderStatus"] == "Abandoned"
 
 
-async def test_a_purchase_needs_no_mouse(open_tab: OpenTab, shop: Shop) -> None:
+async def test_a_purchase_works_without_a_mouse(open_tab: OpenTab, shop: Shop) -> None:
     page = await open_tab(viewport={"width": 1280, "height": 800})
     await page.goto(shop.url)
     await tab_to(page, "e.textContent.includes('Hand Grinder') && e.matches('button')")
@@ -139,7 +139,7 @@ async def follow(page: Page, key: str, address: str) -> None:
     await page.wait_for_url(re.compile(re.escape(address)))
 
 
-async def test_back_and_reload_in_the_middle_lose_nothing_and_pay_nothing_twice(
+async def test_back_and_reload_during_a_checkout_lose_no_data_and_pay_nothing_twice(
     open_tab: OpenTab, shop: Shop, service: Running
 ) -> None:
     page = await open_tab()
@@ -179,7 +179,7 @@ async def test_a_double_click_on_pay_is_one_approval_and_one_charge(
     assert await paid(service, await order_id(page)) == [2249]
 
 
-async def test_a_card_number_is_grouped_as_it_is_typed_and_the_cursor_stays_where_it_is(
+async def test_a_card_number_is_grouped_while_it_is_typed_and_the_cursor_does_not_jump(
     open_tab: OpenTab, shop: Shop
 ) -> None:
     page = await open_tab()
@@ -195,7 +195,7 @@ async def test_a_card_number_is_grouped_as_it_is_typed_and_the_cursor_stays_wher
     assert await number.evaluate("field => field.selectionStart") == 7
 
 
-async def test_a_busy_button_says_what_happens_and_takes_no_second_press(
+async def test_a_busy_button_says_what_happens_and_ignores_a_second_press(
     open_tab: OpenTab, shop: Shop
 ) -> None:
     page = await open_tab()

@@ -31,7 +31,7 @@ async def filled(page: Page, **given: str) -> None:
 
 
 @pytest.mark.parametrize(("field", "typed"), MISTAKES)
-async def test_a_mistake_is_told_beside_its_field_in_the_server_s_words_and_nothing_is_sent_or_lost(
+async def test_a_mistake_is_shown_beside_its_field_in_the_server_s_words_and_nothing_is_sent_or_lost(
     open_tab: OpenTab, shop: Shop, service: Running, field: str, typed: str
 ) -> None:
     page = await open_tab()
@@ -61,20 +61,20 @@ async def test_a_mistake_is_told_beside_its_field_in_the_server_s_words_and_noth
     assert await page.get_by_label("I have read and accept").is_checked()
 
 
-async def test_after_the_digit_is_put_right_the_same_form_pays(open_tab: OpenTab, shop: Shop) -> None:
+async def test_after_the_digit_is_corrected_the_same_form_pays(open_tab: OpenTab, shop: Shop) -> None:
     page = await open_tab()
     await to_checkout(page, shop)
     await to_card(page)
     await filled(page, card_number="4242424242424241")
     await page.get_by_role("button", name="Pay $").click()
-    await expect(page.locator(".error")).to_have_count(2)  # the number, and the agreement
+    await expect(page.locator(".error")).to_have_count(2)  # the card number and the consent
     await page.get_by_label("Card number").fill(CARD_THAT_PAYS)
     await page.get_by_label("I have read and accept").check()
     await press_pay(page)
     await page.wait_for_url(f"{shop.url}/confirm?*")
 
 
-async def test_a_card_of_four_security_digits_is_asked_for_four(open_tab: OpenTab, shop: Shop) -> None:
+async def test_a_card_with_four_security_digits_requires_four_digits(open_tab: OpenTab, shop: Shop) -> None:
     page = await open_tab()
     await to_checkout(page, shop)
     await to_card(page)
@@ -87,7 +87,9 @@ async def test_a_card_of_four_security_digits_is_asked_for_four(open_tab: OpenTa
     await page.wait_for_url(f"{shop.url}/confirm?*")
 
 
-async def test_without_script_all_but_the_number_and_the_code_stays(open_tab: OpenTab, shop: Shop) -> None:
+async def test_without_script_all_fields_except_the_number_and_the_code_keep_their_values(
+    open_tab: OpenTab, shop: Shop
+) -> None:
     page = await open_tab(java_script_enabled=False)
     await to_checkout(page, shop)
     await to_card(page)

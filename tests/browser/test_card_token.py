@@ -27,7 +27,8 @@ def watched(page: Page) -> list[Request]:
 
 
 def digits_in(request: Request) -> bool:
-    """Whether the request has eight digits of the card in a row, with or without spaces, in its address, headers or body."""
+    """True if the request has eight digits of the card in a row, with or without spaces, in its address, headers or
+    body."""
     whole = " ".join([request.url, str(request.headers), request.post_data or ""])
     plain = re.sub(r"[\s-]", "", unquote_plus(whole))
     return any(part in plain for part in SEQUENCES)
@@ -85,7 +86,7 @@ async def unreadable(route: Route) -> None:
 
 
 @pytest.mark.parametrize("fails", [lost, overloaded, unreadable])
-async def test_a_processor_that_cannot_be_reached_is_told_and_the_same_form_pays_later(
+async def test_an_unreachable_processor_is_reported_and_the_same_form_pays_later(
     open_tab: OpenTab, shop: Shop, service: Running, fails: Callable[[Route], Any]
 ) -> None:
     page = await open_tab(expected=r"ERR_CONNECTION_FAILED|429")
@@ -108,7 +109,7 @@ async def test_a_processor_that_cannot_be_reached_is_told_and_the_same_form_pays
     assert await paid(service, order_in(page)) == [2249]
 
 
-async def test_an_error_that_only_the_processor_finds_is_told_at_its_field(
+async def test_an_error_that_only_the_processor_finds_is_shown_at_its_field(
     open_tab: OpenTab, shop: Shop
 ) -> None:
     page = await open_tab(expected="400")
@@ -124,7 +125,7 @@ async def test_an_error_that_only_the_processor_finds_is_told_at_its_field(
     await expect(page.get_by_label("Security code")).to_be_focused()
 
 
-async def test_presses_while_the_processor_is_slow_are_one_token_one_form_and_one_charge(
+async def test_several_presses_while_the_processor_is_slow_cause_one_token_one_form_and_one_charge(
     open_tab: OpenTab, shop: Shop, service: Running
 ) -> None:
     page = await open_tab()

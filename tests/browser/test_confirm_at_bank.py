@@ -24,7 +24,7 @@ BANK = re.compile("/sandbox-processor/confirm/")
 
 
 async def at_bank(page: Page, shop: Shop, number: str = ALWAYS) -> str:
-    """Pay with this card. The browser goes to the bank's page by itself. Return the order's id."""
+    """Pay with this card. The browser goes to the bank's page automatically. Return the order's id."""
     await to_checkout(page, shop)
     await to_card(page)
     order_id = page.url.partition("?")[0].rpartition("/")[2]
@@ -49,7 +49,7 @@ async def test_the_browser_goes_to_the_bank_and_back_and_the_order_is_paid(
     assert await paid(service, order_id) == [2249]
 
 
-async def test_a_double_click_at_the_bank_is_one_answer(
+async def test_a_double_click_at_the_bank_gives_one_answer(
     open_tab: OpenTab, shop: Shop, service: Running
 ) -> None:
     page = await open_tab(java_script_enabled=False)
@@ -60,12 +60,13 @@ async def test_a_double_click_at_the_bank_is_one_answer(
 
 
 @SCRIPTS
-async def test_back_from_the_bank_stays_on_the_page_where_another_card_can_be_used(
+async def test_back_from_the_bank_shows_the_page_where_another_card_can_be_used(
     open_tab: OpenTab, shop: Shop, service: Running, how: dict[str, Any]
 ) -> None:
     page = await open_tab(**how)
     order_id = await at_bank(page, shop)
-    # The browser's history: the checkout's page may be there with the address that leads on. It must not trap anybody.
+    # The browser's history may have the checkout's page that goes to the bank automatically. Back must not be trapped
+    # there.
     await page.goto(f"{service.settings.public_url}/checkout/{shop.merchant.merchant_id}/{order_id}")
     await expect(page.get_by_role("heading", name="Confirm with your bank")).to_be_visible()
     await press(page, page.get_by_role("link", name="Go to your bank"))
@@ -81,7 +82,9 @@ async def test_back_from_the_bank_stays_on_the_page_where_another_card_can_be_us
     assert await paid(service, order_id) == [2249]
 
 
-async def test_back_from_the_bank_does_not_lead_there_again_by_itself(open_tab: OpenTab, shop: Shop) -> None:
+async def test_back_from_the_bank_does_not_go_to_the_bank_again_automatically(
+    open_tab: OpenTab, shop: Shop
+) -> None:
     page = await open_tab()
     await at_bank(page, shop)
     await page.go_back()
@@ -98,7 +101,7 @@ async def test_back_from_the_bank_does_not_lead_there_again_by_itself(open_tab: 
 @pytest.mark.parametrize(
     ("number", "button"), [(ALWAYS, "Do not confirm"), (THEN_DECLINED, "Confirm the payment")]
 )
-async def test_a_payment_that_fails_at_the_bank_is_told_and_another_card_pays(
+async def test_a_payment_that_fails_at_the_bank_is_reported_and_another_card_pays(
     open_tab: OpenTab, shop: Shop, service: Running, how: dict[str, Any], number: str, button: str
 ) -> None:
     page = await open_tab(**how)
@@ -112,7 +115,7 @@ async def test_a_payment_that_fails_at_the_bank_is_told_and_another_card_pays(
     assert await paid(service, order_id) == [2249]
 
 
-async def test_the_way_to_the_bank_and_back_needs_no_mouse(
+async def test_a_confirmation_at_the_bank_works_without_a_mouse(
     open_tab: OpenTab, shop: Shop, service: Running
 ) -> None:
     page = await open_tab()
@@ -149,7 +152,7 @@ async def test_a_card_that_stays_in_progress_shows_the_working_page_until_its_ba
     await press_pay(page)
     await expect(page.get_by_role("heading", name="Your payment is on its way")).to_be_visible()
     async with service.clock.moved(seconds=61):
-        await page.wait_for_url(f"{shop.url}/confirm?*")  # the page looks again by itself
+        await page.wait_for_url(f"{shop.url}/confirm?*")  # the page reloads automatically
     assert await paid(service, order_id) == [2249]
 
 
@@ -182,7 +185,7 @@ async def test_a_payment_from_the_account_is_confirmed_at_the_bank_with_a_card_t
 
 
 @SCRIPTS
-async def test_the_browser_is_remembered_after_a_confirmation_as_after_any_payment(
+async def test_the_browser_is_remembered_after_a_payment_with_a_confirmation_like_after_any_other(
     open_tab: OpenTab, shop: Shop, how: dict[str, Any]
 ) -> None:
     page = await open_tab(**how)
@@ -190,7 +193,7 @@ async def test_the_browser_is_remembered_after_a_confirmation_as_after_any_payme
     assert "remembered" not in {each["name"] for each in await page.context.cookies()}
     await press(page, page.get_by_role("button", name="Confirm the payment"))
     await page.wait_for_url(f"{shop.url}/confirm?*")
-    # Not by `to_checkout`, which asks for the step with the phone number.
+    # Do not use `to_checkout`, which expects the step with the phone number.
     await page.goto(shop.url)
     await press(page, page.get_by_role("button", name="Gooseneck Kettle"))
     await press(page, page.get_by_role("button", name="Continue to pay in four"))
@@ -243,7 +246,7 @@ LOOKS = [
 
 
 @pytest.mark.parametrize("look", LOOKS, ids=["phone", "phone in the dark", "wide"])
-async def test_the_pages_of_a_confirmation_are_accessible_and_fit(
+async def test_the_pages_of_a_confirmation_are_accessible_and_fit_the_screen(
     open_tab: OpenTab, shop: Shop, service: Running, look: dict[str, Any]
 ) -> None:
     page = await open_tab(**look)

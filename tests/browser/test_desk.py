@@ -24,7 +24,7 @@ from support.browser.tabs import PHONE, OpenTab
 from support.makers import PROFILE, Merchant, complete
 
 pytestmark = pytest.mark.browser
-# A name and an item as long as the API accepts, without a place to break the line.
+# A name and an item of the greatest length that the API accepts, in which a line cannot break.
 LONG = "Bartholomew" * 4
 ITEMS = [
     {"name": "Trail socks", "price": "23.00", "quantity": 2},
@@ -40,7 +40,7 @@ async def enter(page: Page, shop: Merchant, role: Role = Role.OWNER) -> None:
 
 
 async def sold(shop: Merchant) -> dict[str, Any]:
-    """A captured order of a person with a very long name."""
+    """Make a captured order of a person with a very long name."""
     order = await shop.create("100.00", items=ITEMS, merchantReference="R" * 100)
     person = replace(PROFILE, given_names=LONG, surname=LONG)
     await complete(shop.service, shop.merchant_id, order, profile=person)
@@ -160,12 +160,13 @@ async def test_a_new_person_joins_with_a_link_and_an_authenticator_app(
 
 
 @pytest.mark.parametrize("how", [{}, {"java_script_enabled": False}], ids=["with script", "without script"])
-async def test_a_button_of_the_sandboxs_clock_says_how_far(
+async def test_a_button_of_the_sandbox_s_clock_sends_its_span(
     open_tab: OpenTab, merchant: Merchant, how: dict[str, Any]
 ) -> None:
     page = await open_tab(viewport=PHONE, **how)
     await enter(page, merchant)
     await page.goto(f"{merchant.service.settings.public_url}/desk/sandbox")
     await page.get_by_role("button", name="1 week").click()
-    # The service of this test has no jobs that could pause, so it moves no clock. Without a span, it would ask for one.
+    # The service of this test has no jobs that could pause, so it cannot move the clock. Without a span, its error
+    # would ask for one.
     await expect(page.get_by_text("This process cannot move the clock.")).to_be_visible()

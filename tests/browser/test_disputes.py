@@ -47,7 +47,7 @@ async def enter_plan(page: Page, service: Running, merchant: Merchant, number: s
 
 
 @HOW
-async def test_a_problem_is_reported_with_files_followed_and_withdrawn(
+async def test_a_consumer_reports_a_problem_with_files_reads_its_state_and_withdraws_it(
     open_tab: OpenTab, service: Running, auto_merchant: Merchant, tmp_path: Path, how: dict[str, Any]
 ) -> None:
     number = phone_number()
@@ -96,7 +96,7 @@ async def test_a_problem_is_reported_with_files_followed_and_withdrawn(
 
 
 @HOW
-async def test_goods_that_went_back_hold_the_next_payment_with_the_keyboard_alone(
+async def test_a_consumer_reports_returned_goods_by_keyboard_and_the_next_payment_is_held(
     open_tab: OpenTab, service: Running, auto_merchant: Merchant, how: dict[str, Any]
 ) -> None:
     number = phone_number()

@@ -15,7 +15,7 @@ from support.makers import Merchant, Running
 
 pytestmark = pytest.mark.browser
 DESKTOP = {"width": 1280, "height": 900}
-SLOW = 240_000  # a large script on a busy machine
+SLOW = 240_000  # the timeout for a large script on a busy machine
 PAGES = ["/docs", *(guide.path for guide in listed())]
 
 
@@ -34,7 +34,7 @@ async def shown(page: Page) -> None:
 
 
 async def to_operation(page: Page, group: str, operation: str) -> None:
-    """Go to an operation by the table of contents at the side."""
+    """Go to an operation by the table of contents."""
     await page.get_by_role("button", name=f"Open Group - {group}").click()
     await page.get_by_role("link", name=re.compile(operation)).first.click()
 
@@ -101,16 +101,16 @@ async def test_code_is_shown_in_curl_javascript_and_python_and_can_be_copied(
     await expect(page.get_by_text("requests.post(").first).to_be_visible(timeout=SLOW)
 
 
-async def test_the_search_finds_a_call_by_what_it_does(open_tab: OpenTab, service: Running) -> None:
+async def test_the_search_finds_a_call_by_the_description_of_its_purpose(
+    open_tab: OpenTab, service: Running
+) -> None:
     page = await reference(open_tab, service)
     await page.keyboard.press("Control+k")
     await page.get_by_role("combobox", name=re.compile("search", re.IGNORECASE)).last.fill("refund")
     await expect(page.get_by_role("option", name=re.compile("Refund")).first).to_be_visible(timeout=SLOW)
 
 
-async def test_in_production_the_reference_offers_nothing_to_send(
-    open_tab: OpenTab, service: Running
-) -> None:
+async def test_in_production_the_reference_cannot_send_requests(open_tab: OpenTab, service: Running) -> None:
     page = await open_tab(viewport=DESKTOP)
 
     async def as_production(route: Route) -> None:
@@ -129,7 +129,7 @@ async def test_in_production_the_reference_offers_nothing_to_send(
 
 
 @pytest.mark.parametrize("width", [375, 1280])
-async def test_the_pages_fit_the_screen_and_everybody_can_use_them(
+async def test_the_pages_fit_the_screen_and_are_accessible(
     open_tab: OpenTab, service: Running, width: int
 ) -> None:
     page = await open_tab(viewport={"width": width, "height": 812})
@@ -142,7 +142,7 @@ async def test_the_pages_fit_the_screen_and_everybody_can_use_them(
     assert problems == []
 
 
-async def test_the_reference_fits_a_phone(open_tab: OpenTab, service: Running) -> None:
+async def test_the_reference_fits_a_phone_s_screen(open_tab: OpenTab, service: Running) -> None:
     page = await reference(open_tab, service, viewport={"width": 375, "height": 812})
     assert await page.evaluate("document.documentElement.scrollWidth") == 375
     await page.get_by_role("button", name=re.compile("menu", re.IGNORECASE)).first.click()
@@ -159,7 +159,7 @@ async def test_a_sample_is_copied_by_its_button(open_tab: OpenTab, service: Runn
     assert copied == f'<script async src="{service.settings.public_url}/v1/pay.js"></script>'
 
 
-async def test_the_guides_work_without_script_and_the_reference_says_where_to_read(
+async def test_the_guides_work_without_script_and_the_reference_links_to_them(
     open_tab: OpenTab, service: Running
 ) -> None:
     page = await open_tab(java_script_enabled=False)
@@ -172,7 +172,9 @@ async def test_the_guides_work_without_script_and_the_reference_says_where_to_re
     await expect(page).to_have_url(f"{service.settings.public_url}/docs")
 
 
-async def test_the_first_key_leads_past_the_navigation(open_tab: OpenTab, service: Running) -> None:
+async def test_the_first_press_of_tab_offers_to_skip_the_navigation(
+    open_tab: OpenTab, service: Running
+) -> None:
     page = await open_tab()
     await page.goto(f"{service.settings.public_url}/docs/sdk")
     await page.keyboard.press("Tab")

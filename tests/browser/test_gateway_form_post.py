@@ -59,7 +59,7 @@ async def test_a_signed_form_leads_the_browser_to_the_checkout_and_back(
 
 
 @pytest.mark.parametrize("width", [375, 1280])
-async def test_a_broken_form_shows_the_shopper_a_way_out(
+async def test_for_a_broken_form_the_shopper_sees_an_error_and_a_way_back(
     open_tab: OpenTab, merchant: Merchant, width: int
 ) -> None:
     page = await open_tab()
@@ -74,7 +74,9 @@ async def test_a_broken_form_shows_the_shopper_a_way_out(
     await page.wait_for_url(f"{SHOP}/cancel")
 
 
-async def test_a_wrong_signature_fits_on_a_phone(open_tab: OpenTab, merchant: Merchant) -> None:
+async def test_the_page_for_a_wrong_signature_fits_a_phone_s_screen(
+    open_tab: OpenTab, merchant: Merchant
+) -> None:
     page = await open_tab()
     await page.set_viewport_size({"width": 375, "height": 800})
     await post(page, merchant, [*form_fields(merchant, **VALUES), ("signature", "x" * 44)])

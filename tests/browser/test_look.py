@@ -26,7 +26,7 @@ class Inspector:
     async def look(self, state: str) -> None:
         self.seen.append(state)
         width = await self.page.evaluate("innerWidth")
-        if width < 1000:  # the same page on a wide window has nothing more for axe to say
+        if width < 1000:  # axe finds the same on the page in a wide window, so it runs only once
             await self._axe(state)
         if await self.page.evaluate("document.documentElement.scrollWidth > innerWidth"):
             self.found.append(f"{state}: wider than the window")
@@ -49,7 +49,7 @@ LOOKS = pytest.mark.parametrize(
 
 
 @LOOKS
-async def test_every_state_of_the_checkout_is_accessible_and_fits(
+async def test_every_state_of_the_checkout_is_accessible_and_fits_the_screen(
     open_tab: OpenTab, service: Running, shop: Shop, look: dict[str, Any]
 ) -> None:
     page = await open_tab(**look)
@@ -99,12 +99,12 @@ async def test_every_state_of_the_checkout_is_accessible_and_fits(
 
 
 async def _stay(route: Route) -> None:
-    """The last page goes on to the merchant automatically. Keep it open here, to check it."""
+    """The last page goes to the merchant automatically. Keep it open here, to check it."""
     await route.abort("aborted")
 
 
 @LOOKS
-async def test_every_other_end_of_the_checkout_is_accessible_and_fits(
+async def test_every_other_last_page_of_the_checkout_is_accessible_and_fits_the_screen(
     open_tab: OpenTab, service: Running, shop: Shop, look: dict[str, Any]
 ) -> None:
     page = await open_tab(**look)
@@ -136,13 +136,13 @@ async def test_every_other_end_of_the_checkout_is_accessible_and_fits(
     await inspector.look("finished, in another browser")
     await page.goto(f"{order['redirectUrl'].partition('?')[0]}/{order['orderId']}")
     await inspector.look("another browser")
-    # The page of a decline goes on after three seconds, so that people can read the reasons. They also get them by
-    # letter.
+    # The page of a decline goes to the merchant after three seconds, so that people can read the reasons. They also get
+    # the reasons by letter.
     assert [each for each in inspector.found if not each.startswith("declined: meta-refresh:")] == []
 
 
 @LOOKS
-async def test_every_page_of_the_shop_is_accessible_and_fits(
+async def test_every_page_of_the_shop_is_accessible_and_fits_the_screen(
     open_tab: OpenTab, shop: Shop, look: dict[str, Any]
 ) -> None:
     page = await open_tab(**look)
@@ -177,7 +177,7 @@ async def test_every_page_of_the_shop_is_accessible_and_fits(
     assert inspector.found == []
 
 
-async def test_the_focus_moves_to_the_summary_of_errors_and_its_links_to_the_fields(
+async def test_the_focus_moves_to_the_summary_of_errors_whose_links_lead_to_the_fields(
     open_tab: OpenTab, shop: Shop
 ) -> None:
     page = await open_tab()
@@ -192,7 +192,7 @@ async def test_the_focus_moves_to_the_summary_of_errors_and_its_links_to_the_fie
     await expect(page.get_by_label("First name")).to_have_value("Jordan")
 
 
-async def test_one_error_alone_takes_the_focus_to_its_field_which_names_it(
+async def test_a_single_error_moves_the_focus_to_its_field_which_shows_the_error(
     open_tab: OpenTab, shop: Shop
 ) -> None:
     page = await open_tab()
@@ -213,7 +213,7 @@ async def _colours(page: Page) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("place", ["checkout", "shop"])
-async def test_who_prefers_the_dark_gets_light_words_on_a_dark_ground(
+async def test_with_the_dark_color_scheme_the_text_is_light_on_a_dark_background(
     open_tab: OpenTab, shop: Shop, place: str
 ) -> None:
     url = shop.url if place == "shop" else (await shop.merchant.create())["redirectUrl"]
@@ -224,7 +224,7 @@ async def test_who_prefers_the_dark_gets_light_words_on_a_dark_ground(
         assert (sum(ground) < sum(words)) is ground_is_darker
 
 
-async def test_who_prefers_less_motion_gets_none(open_tab: OpenTab, shop: Shop) -> None:
+async def test_with_the_setting_for_reduced_motion_there_is_no_motion(open_tab: OpenTab, shop: Shop) -> None:
     url = (await shop.merchant.create())["redirectUrl"]
     script = """() => [...document.querySelectorAll("*")].filter(e => ["", "::before", "::after"].some(part =>
         getComputedStyle(e, part).transitionDuration.split(", ").some(time => time !== "0s"))).length"""
@@ -237,7 +237,7 @@ async def test_who_prefers_less_motion_gets_none(open_tab: OpenTab, shop: Shop) 
     assert moving[1] == 0
 
 
-async def test_the_first_page_weighs_less_than_60_kilobytes_in_all(open_tab: OpenTab, shop: Shop) -> None:
+async def test_the_first_page_has_less_than_60_kilobytes_in_total(open_tab: OpenTab, shop: Shop) -> None:
     page = await open_tab()
     weights: list[int] = []
 

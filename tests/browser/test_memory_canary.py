@@ -19,14 +19,14 @@ from support.serving import ORDER, serving
 from support.stripe.stand_in import StandIn
 
 pytestmark = pytest.mark.browser
-# A valid number that no test card of ours has, so that nothing but the browser can bring it.
+# A valid number that is no test card of ours, so it can only come from the browser.
 CANARY = "4539578763621486"
 CVC = "917"
 EMAIL = "canary.4471@example.com"
 
 
 def forms_of(digits: str) -> dict[str, bytes]:
-    """Return the texts that would give a card away, in the encodings that programs use."""
+    """Return the texts that reveal a card, in the encodings that programs use."""
     groups = [digits[start : start + 4] for start in range(0, 16, 4)]
     texts = {
         "the digits": digits,
@@ -42,7 +42,8 @@ def forms_of(digits: str) -> dict[str, bytes]:
 
 @pytest.fixture
 async def service(stand_in: StandIn) -> AsyncIterator[tuple[Cuota, str, int]]:
-    """A service in its own processes that charges cards with the stand-in. Yields the command, the address, the process."""
+    """Run a service in separate processes that charges cards with the stand-in. Yield the command, the address and the
+    process."""
     keys = stand_in.stripe_keys
     settings = {
         "CUOTA_CARD_RAIL": "stripe",
@@ -56,12 +57,12 @@ async def service(stand_in: StandIn) -> AsyncIterator[tuple[Cuota, str, int]]:
 
 
 def database_of(cuota: Cuota) -> list[psutil.Process]:
-    """The database server's processes."""
+    """Return the process ids of the database server."""
     first = (cuota.data / "pg" / "postmaster.pid").read_text().split()[0]
     return family(int(first))
 
 
-async def test_no_process_of_the_service_or_its_database_holds_a_digit_of_the_card(
+async def test_no_process_of_the_service_or_its_database_has_the_card_in_its_memory(
     open_tab: OpenTab, service: tuple[Cuota, str, int], stand_in: StandIn
 ) -> None:
     cuota, url, pid = service
@@ -77,7 +78,7 @@ async def test_no_process_of_the_service_or_its_database_holds_a_digit_of_the_ca
 
     processes = [*family(pid), *database_of(cuota)]
     assert len(processes) > 6
-    # What the service certainly holds is found in the same way; otherwise the search would prove nothing.
+    # The same search must find a text that the service certainly has. Otherwise the test would prove nothing.
     control = {"the publishable key": stand_in.stripe_keys.publishable.encode(), "the e-mail": EMAIL.encode()}
     found = holders(processes, {**forms_of(CANARY), **control})
     assert all(found.pop(name) for name in control), "the search does not work"

@@ -22,7 +22,7 @@ from support.ports import free_port
 from support.running import running
 
 pytestmark = pytest.mark.browser
-# The service's answers that a test causes on purpose.
+# The error statuses that a test causes on purpose.
 REFUSALS = r"^4\d\d http"
 Sit = Callable[..., Awaitable[Seat]]
 
@@ -41,7 +41,7 @@ async def named(settings: config.Settings, own_database: dict[str, Any]) -> Asyn
 
 @pytest.fixture(params=["desk", "operator"])
 def sit(request: pytest.FixtureRequest, named: Merchant, open_tab: OpenTab) -> Sit:
-    """Opens tabs of a signed-in owner of one dashboard, each with an authenticator of its own."""
+    """Opens tabs of a signed-in owner of one dashboard, each with its own authenticator."""
 
     async def opened(expected: str | None = None, **how: Any) -> Seat:
         context = named.service.context
@@ -84,7 +84,7 @@ async def test_a_passkey_takes_the_place_of_a_code_in_the_middle_of_a_form(sit: 
     await expect(one.page.get_by_role("status").first).to_contain_text("The invitation is on its way")
 
 
-async def test_a_passkey_is_renamed_and_removed_by_keyboard_and_signs_in_no_more(sit: Sit) -> None:
+async def test_a_passkey_is_renamed_and_removed_by_keyboard_and_can_no_longer_sign_in(sit: Sit) -> None:
     one = await sit()
     await one.added()
     await one.page.get_by_role("link", name="Change laptop").focus()
@@ -102,7 +102,7 @@ async def test_a_passkey_is_renamed_and_removed_by_keyboard_and_signs_in_no_more
     await one.refused()
 
 
-async def test_enter_in_the_name_adds_a_passkey_as_the_button_does(sit: Sit) -> None:
+async def test_the_enter_key_in_the_name_adds_a_passkey_like_the_button(sit: Sit) -> None:
     one = await sit()
     await one.page.goto(f"{one.base}/passkeys")
     await one.page.get_by_label("Name").fill("laptop")
@@ -110,7 +110,7 @@ async def test_enter_in_the_name_adds_a_passkey_as_the_button_does(sit: Sit) -> 
     await expect(one.page.get_by_role("status").first).to_contain_text("The passkey is added.")
 
 
-async def test_the_same_authenticator_gets_no_second_passkey(sit: Sit) -> None:
+async def test_the_same_authenticator_cannot_add_a_second_passkey(sit: Sit) -> None:
     one = await sit()
     await one.added()
     await one.add("again")
@@ -119,7 +119,7 @@ async def test_the_same_authenticator_gets_no_second_passkey(sit: Sit) -> None:
     await expect(one.page.get_by_text("again", exact=True)).to_have_count(0)
 
 
-async def test_an_answer_that_was_used_signs_nobody_in(sit: Sit) -> None:
+async def test_an_answer_that_was_used_before_is_refused(sit: Sit) -> None:
     one = await sit()
     await one.added()
     await one.leave()
@@ -140,7 +140,7 @@ async def test_an_answer_that_was_used_signs_nobody_in(sit: Sit) -> None:
     await one.refused()
 
 
-async def test_a_challenge_of_another_browser_signs_nobody_in(sit: Sit) -> None:
+async def test_a_challenge_of_another_browser_is_refused(sit: Sit) -> None:
     one = await sit()
     await one.added()
     await one.leave()
@@ -158,7 +158,7 @@ async def test_a_challenge_of_another_browser_signs_nobody_in(sit: Sit) -> None:
         await one.refused()
 
 
-async def test_a_counter_that_goes_backwards_signs_nobody_in(sit: Sit) -> None:
+async def test_an_answer_whose_counter_goes_backwards_is_refused(sit: Sit) -> None:
     one = await sit()
     await one.added()
     for _ in range(2):
@@ -174,7 +174,7 @@ async def test_a_counter_that_goes_backwards_signs_nobody_in(sit: Sit) -> None:
     await one.refused()
 
 
-async def test_a_person_whom_the_device_does_not_verify_is_told_what_else_to_do(sit: Sit) -> None:
+async def test_a_person_whom_the_device_does_not_verify_learns_what_else_to_do(sit: Sit) -> None:
     one = await sit()
     await one.added()
     await one.leave()
@@ -188,14 +188,14 @@ async def test_a_person_whom_the_device_does_not_verify_is_told_what_else_to_do(
     await one.inside()
 
 
-async def test_a_wrong_name_is_told_at_the_button_and_the_field_has_the_focus(sit: Sit) -> None:
+async def test_a_wrong_name_is_reported_at_the_button_and_the_field_gets_the_focus(sit: Sit) -> None:
     one = await sit(REFUSALS)
     await one.add("   ")
     await expect(one.page.get_by_text("Give the passkey a name of at most 100 characters.")).to_be_visible()
     await expect(one.page.get_by_label("Name")).to_be_focused()
 
 
-async def test_a_browser_without_passkeys_says_so(sit: Sit) -> None:
+async def test_in_a_browser_without_passkeys_the_page_says_so(sit: Sit) -> None:
     one = await sit()
     await one.page.add_init_script("delete window.PublicKeyCredential")
     await one.leave()
@@ -204,7 +204,7 @@ async def test_a_browser_without_passkeys_says_so(sit: Sit) -> None:
     await expect(one.page.get_by_role("button", name="Mail me a link")).to_be_visible()
 
 
-async def test_without_script_the_sign_in_page_offers_the_mailed_link_alone(
+async def test_without_script_the_sign_in_page_offers_only_the_mailed_link(
     open_tab: OpenTab, named: Merchant
 ) -> None:
     page = await open_tab(viewport=PHONE, java_script_enabled=False)

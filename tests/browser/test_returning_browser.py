@@ -11,7 +11,7 @@ from support.browser.tabs import OpenTab, Shop
 from support.makers import Running
 
 
-async def test_the_second_purchase_is_one_click_in_the_same_browser_also_without_a_mouse(
+async def test_the_second_purchase_in_the_same_browser_takes_one_click_and_works_without_a_mouse(
     open_tab: OpenTab, shop: Shop, service: Running
 ) -> None:
     page = await open_tab()
@@ -33,7 +33,7 @@ async def test_the_second_purchase_is_one_click_in_the_same_browser_also_without
     assert len(await paid(service, order_id)) == 1
 
 
-async def test_not_you_asks_for_a_number_from_then_on(open_tab: OpenTab, shop: Shop) -> None:
+async def test_after_not_you_the_checkout_asks_for_a_number_again(open_tab: OpenTab, shop: Shop) -> None:
     page = await open_tab()
     await to_checkout(page, shop)
     await to_card(page)

@@ -1,4 +1,5 @@
-"""Stripe, by its stand-in, in a real browser: the whole life of a plan, and no digit of a card in our processes."""
+"""The stand-in for Stripe in a real browser: a plan from its first to its last payment, with no digit of a card in our
+processes."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ class StripeShop:
     sent: list[str]
 
     async def until_due(self, order_id: UUID, number: int) -> None:
-        """Move the clock to a payment's time, and do what the worker does."""
+        """Move the clock to a payment's time, and run the worker's jobs."""
         sql = "SELECT charge_at FROM installments WHERE order_id = $1 AND number = $2"
         row = await self.service.context.pool.fetchrow(sql, order_id, number)
         assert row is not None
@@ -55,7 +56,7 @@ class StripeShop:
         return [tuple(row) for row in await self.service.context.pool.fetch(sql, order_id)]
 
     async def texts(self) -> str:
-        """Every row of every table of the service's database."""
+        """Return every row of every table of the service's database."""
         found = []
         tables = await self.service.context.pool.fetch(
             "SELECT schemaname || '.' || tablename AS name FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')"
@@ -87,7 +88,7 @@ async def shop(
 
 
 async def at_card(open_tab: OpenTab, shop: StripeShop) -> tuple[Page, UUID]:
-    """A browser at the last step of a checkout. What it sends to the service is kept."""
+    """A browser at the last step of a checkout. Its requests to the service are recorded."""
     home = f"{shop.service.settings.public_url}/docs"
     back = {"redirectConfirmUrl": home, "redirectCancelUrl": home}
     order = await shop.merchant.create("100.00", merchant=back)
@@ -154,7 +155,7 @@ async def test_a_plan_is_paid_collected_three_times_and_refunded_and_no_digit_re
     assert secrets.webhook_secret not in everywhere
 
 
-async def test_a_declined_card_is_told_and_another_one_pays(open_tab: OpenTab, shop: StripeShop) -> None:
+async def test_a_declined_card_is_reported_and_another_one_pays(open_tab: OpenTab, shop: StripeShop) -> None:
     page, order_id = await at_card(open_tab, shop)
     await pay(page, DECLINED)
     await expect(page.get_by_role("alert").first).to_be_visible()
@@ -163,7 +164,7 @@ async def test_a_declined_card_is_told_and_another_one_pays(open_tab: OpenTab, s
     await page.wait_for_url("**/docs?*")
 
 
-async def test_a_card_that_was_declined_for_good_is_refused_and_another_one_pays(
+async def test_a_card_with_a_hard_decline_is_refused_and_another_one_pays(
     open_tab: OpenTab, shop: StripeShop
 ) -> None:
     page, order_id = await at_card(open_tab, shop)
@@ -171,14 +172,16 @@ async def test_a_card_that_was_declined_for_good_is_refused_and_another_one_pays
     await expect(page.get_by_role("alert").first).to_contain_text("was declined by its bank")
     await pay(page, LOST)
     await expect(page.get_by_role("alert").first).to_contain_text("This card can no longer be used")
-    assert await shop.charges(order_id) == [(1, "failed", "card_lost")]  # the second time, nothing was asked
+    assert await shop.charges(order_id) == [
+        (1, "failed", "card_lost")
+    ]  # the second time, Stripe got no request
     await pay(page, PAYS)
     await page.wait_for_url("**/docs?*")
     assert (await shop.charges(order_id))[1:] == [(1, "succeeded", None)]
 
 
 @pytest.mark.parametrize("passed", [True, False], ids=["passed", "failed"])
-async def test_a_confirmation_at_the_bank_is_passed_or_failed(
+async def test_a_confirmation_at_the_bank_succeeds_or_fails(
     open_tab: OpenTab, shop: StripeShop, *, passed: bool
 ) -> None:
     page, order_id = await at_card(open_tab, shop)
@@ -249,7 +252,7 @@ async def test_a_dispute_and_a_renewed_card_arrive_as_signed_events(
     assert tuple(plan) == ("4444", row["card_token"])
 
 
-async def test_a_card_that_is_declined_later_is_tried_again_on_its_day(
+async def test_a_card_that_is_declined_later_is_retried_on_its_day(
     open_tab: OpenTab, shop: StripeShop
 ) -> None:
     page, order_id = await at_card(open_tab, shop)

@@ -19,7 +19,7 @@ from support.makers import Running
 
 pytestmark = pytest.mark.browser
 SCRIPT = "https://js.stripe.com/v3/"
-# What is typed decides what happens: nothing is incomplete, and "down" is a Stripe that cannot be reached.
+# The typed text decides the result: an empty text is incomplete, and "down" means that Stripe cannot be reached.
 STAND_IN = """
 window.Stripe = (key) => {
   window.asked = { key, submitted: 0, created: 0 };
@@ -122,7 +122,7 @@ async def test_the_payment_element_gives_the_token_that_pays(
     assert await paid(service, page.url.partition("orderId=")[2]) == [2249]
 
 
-async def test_stripe_s_error_and_a_missing_consent_are_told_together_and_no_payment_method_is_created(
+async def test_stripe_s_error_and_a_missing_consent_are_shown_together_and_no_payment_method_is_created(
     open_tab: OpenTab, shop: Shop
 ) -> None:
     page = await open_tab()
@@ -134,7 +134,7 @@ async def test_stripe_s_error_and_a_missing_consent_are_told_together_and_no_pay
     assert await page.evaluate("asked.created") == 0
 
 
-async def test_a_stripe_that_cannot_be_reached_charges_nothing_and_says_so(
+async def test_if_stripe_cannot_be_reached_nothing_is_charged_and_the_page_says_so(
     open_tab: OpenTab, shop: Shop
 ) -> None:
     page = await open_tab()
@@ -156,7 +156,7 @@ async def test_if_stripe_s_script_does_not_load_the_page_says_so(open_tab: OpenT
     await expect(page.get_by_role("heading", name="Review and pay")).to_be_visible()
 
 
-async def test_without_javascript_the_page_has_no_input_for_a_card_and_says_what_is_needed(
+async def test_without_javascript_the_page_has_no_input_for_a_card_and_says_that_javascript_is_needed(
     open_tab: OpenTab, shop: Shop
 ) -> None:
     page = await open_tab(java_script_enabled=False)

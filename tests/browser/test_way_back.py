@@ -38,7 +38,7 @@ async def handed_back(page: Page, shop: Shop) -> dict[str, Any]:
 
 
 @SCRIPTS
-async def test_who_paid_in_the_demo_shop_is_on_its_confirmation_page_without_a_click_after_pay(
+async def test_after_the_payment_the_browser_goes_to_the_demo_shop_s_confirmation_page_without_a_click(
     open_tab: OpenTab, shop: Shop, how: dict[str, Any]
 ) -> None:
     page = await open_tab(**how)
@@ -53,7 +53,7 @@ async def test_who_paid_in_the_demo_shop_is_on_its_confirmation_page_without_a_c
 
 @SCRIPTS
 @pytest.mark.parametrize("by", ["risk", "cards"])
-async def test_who_was_declined_reads_why_and_is_on_the_shops_cancel_page_without_a_click(
+async def test_after_a_decline_the_page_shows_the_reasons_and_goes_to_the_shop_s_cancel_page_without_a_click(
     open_tab: OpenTab, shop: Shop, how: dict[str, Any], by: str
 ) -> None:
     page = await open_tab(**how)
@@ -69,7 +69,7 @@ async def test_who_was_declined_reads_why_and_is_on_the_shops_cancel_page_withou
 
 @SCRIPTS
 @pytest.mark.parametrize("step", ["phone", "code", "pay"])
-async def test_who_cancels_is_on_the_shops_cancel_page_without_another_click(
+async def test_after_canceling_the_browser_goes_to_the_shop_s_cancel_page_without_another_click(
     open_tab: OpenTab, shop: Shop, how: dict[str, Any], step: str
 ) -> None:
     page = await open_tab(**how)
@@ -108,7 +108,7 @@ async def _shop_that_moved() -> AsyncIterator[str]:
 
 
 @pytest.mark.parametrize("ending", ["confirm", "cancel"])
-async def test_a_merchant_whose_address_redirects_to_another_host_is_reached_as_well(
+async def test_the_browser_also_reaches_a_merchant_whose_address_redirects_to_another_host(
     open_tab: OpenTab, shop: Shop, ending: str
 ) -> None:
     async with _shop_that_moved() as moved:
@@ -127,7 +127,7 @@ async def test_a_merchant_whose_address_redirects_to_another_host_is_reached_as_
         assert parse_qs(urlsplit(page.url).query)["orderId"] == [order["orderId"]]
 
 
-async def test_back_from_the_shops_confirmation_page_pays_nothing_again(
+async def test_back_from_the_shop_s_confirmation_page_does_not_pay_again(
     open_tab: OpenTab, shop: Shop
 ) -> None:
     page = await open_tab()

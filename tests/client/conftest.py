@@ -1,4 +1,4 @@
-"""Runs the client against the real service, blocking and asyncio alike."""
+"""Fixtures that run both clients, blocking and asyncio, against the real service."""
 
 from __future__ import annotations
 
@@ -31,6 +31,6 @@ async def cutter(merchant: Merchant) -> AsyncIterator[Cutter]:
 
 @pytest.fixture
 async def lossy(merchant: Merchant, cutter: Cutter, kind: str) -> AsyncIterator[Both]:
-    """The same client, connected through the proxy that loses answers."""
+    """The same client. It connects through the proxy that loses answers."""
     async with Both.of(kind, merchant, base_url=cutter.url) as both:
         yield both

@@ -14,7 +14,7 @@ from support.client_tools import Both
 from support.makers import PROFILE, Merchant, complete, order_body
 
 
-async def test_configuration_tells_the_merchant_s_terms(shop: Both) -> None:
+async def test_configuration_contains_the_merchant_s_terms(shop: Both) -> None:
     terms = await shop("configuration")
     assert (terms.minimum_amount, terms.maximum_amount) == (Decimal("1.00"), Decimal("2000.00"))
     assert terms.defer_funds_capture is True
@@ -74,7 +74,7 @@ async def test_money_is_captured_voided_and_refunded(shop: Both, merchant: Merch
 
 
 @pytest.mark.parametrize("operation", ["capture", "void", "refund"])
-async def test_a_dry_run_tells_everything_and_changes_nothing(
+async def test_a_dry_run_returns_the_whole_result_and_changes_nothing(
     shop: Both, merchant: Merchant, operation: str
 ) -> None:
     order_id = (await merchant.approved("100.00"))["orderId"]
@@ -90,14 +90,14 @@ async def test_a_dry_run_tells_everything_and_changes_nothing(
     assert (await shop(operation, order_id, "30.00", "try")).repeated is False
 
 
-async def test_what_would_be_refused_is_refused_by_a_dry_run_too(shop: Both, merchant: Merchant) -> None:
+async def test_a_dry_run_refuses_what_the_real_call_would_refuse(shop: Both, merchant: Merchant) -> None:
     order_id = (await merchant.approved("100.00"))["orderId"]
     with pytest.raises(RequestRefused) as caught:
         await shop("refund", order_id, "1.00", "r", dry_run=True)
     assert caught.value.code == "refund_exceeds_captured"
 
 
-async def test_another_merchant_s_order_is_no_order(shop: Both, auto_merchant: Merchant) -> None:
+async def test_another_merchant_s_order_is_not_found(shop: Both, auto_merchant: Merchant) -> None:
     made = await auto_merchant.create()
     with pytest.raises(NotFound) as caught:
         await shop("get_order", made["orderId"])
@@ -106,6 +106,6 @@ async def test_another_merchant_s_order_is_no_order(shop: Both, auto_merchant: M
 
 
 @pytest.mark.parametrize("order_id", ["", "..", "a/b", "x?token=y", "é"])
-async def test_what_is_no_id_never_becomes_part_of_an_address(shop: Both, order_id: str) -> None:
+async def test_a_text_that_is_no_id_never_becomes_part_of_an_address(shop: Both, order_id: str) -> None:
     with pytest.raises(ValueError, match="not the id"):
         await shop("capture", order_id, "1.00", "r")

@@ -1,4 +1,4 @@
-"""Disputes through both clients: listed, read, accepted, answered with evidence, appealed."""
+"""Both clients list, read, accept and appeal disputes, and send evidence."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def test_a_dispute_is_read_and_accepted_once(shop: Both, merchant: Merchan
         assert (done.status, done.final, done.appeal_by) == ("lost", True, None)
 
 
-async def test_evidence_and_an_appeal_carry_files(shop: Both, merchant: Merchant) -> None:
+async def test_evidence_and_an_appeal_can_have_files(shop: Both, merchant: Merchant) -> None:
     dispute = str((lost := await disputed(merchant, await captured(merchant), 4000)).dispute_id)
     done = await shop("submit_evidence", dispute, "It came.", [("note.txt", b"Delivered.")])
     assert (done.status, done.statements[1].files[0].media_type) == ("under_review", "text/plain")
@@ -68,14 +68,14 @@ async def test_evidence_whose_answer_is_lost_is_sent_once(
     assert (await lossy("accept_dispute", dispute)).status == "lost"
 
 
-async def test_an_unknown_dispute_is_not_found_and_an_odd_id_is_never_sent(shop: Both) -> None:
+async def test_an_unknown_dispute_is_not_found_and_a_malformed_id_is_never_sent(shop: Both) -> None:
     with pytest.raises(NotFound):
         await shop("dispute", UNKNOWN)
     with pytest.raises(ValueError, match="is not the id"):
         await shop("accept_dispute", "../orders")
 
 
-async def test_events_have_the_dispute_and_the_return(shop: Both, merchant: Merchant) -> None:
+async def test_events_contain_the_dispute_or_the_return_notice(shop: Both, merchant: Merchant) -> None:
     order = await captured(merchant)
     await notice_return(merchant.service.context, merchant.merchant_id, UUID(order["orderId"]), "UPS", "1Z9")
     chargeback = await charged_back(merchant, order, 2500)

@@ -48,7 +48,7 @@ async def address() -> AsyncIterator[Address]:
         yield opened
 
 
-async def test_the_feed_is_walked_page_by_page_also_while_it_grows(shop: Both, merchant: Merchant) -> None:
+async def test_the_feed_is_read_page_by_page_even_while_it_grows(shop: Both, merchant: Merchant) -> None:
     order = await merchant.approved("100.00")
     for number in range(3):
         await merchant.move(order, "capture", "1.00", f"ship-{number}")
@@ -68,13 +68,15 @@ async def test_the_feed_is_walked_page_by_page_also_while_it_grows(shop: Both, m
     assert [event.id async for event in shop.events(seen[-1].id)] == []
 
 
-async def test_an_event_that_nobody_had_is_refused_and_not_read_as_the_beginning(shop: Both) -> None:
+async def test_an_unknown_event_id_is_refused_and_does_not_start_at_the_beginning_of_the_feed(
+    shop: Both,
+) -> None:
     with pytest.raises(RequestRefused) as caught:
         [event async for event in shop.events("evt_&limit=1")]
     assert caught.value.code in {"validation_failed", "not_found"}
 
 
-async def test_an_endpoint_s_whole_life(shop: Both, merchant: Merchant) -> None:
+async def test_an_endpoint_is_registered_changed_tested_and_removed(shop: Both, merchant: Merchant) -> None:
     async with address() as hooks, address() as moved:
         made = await shop("register_endpoint", hooks.url, "Shop")
         assert (made.url, made.description, made.state) == (hooks.url, "Shop", "active")
@@ -101,7 +103,7 @@ async def test_an_endpoint_s_whole_life(shop: Both, merchant: Merchant) -> None:
         assert (await reason(shop("get_endpoint", made.id), NotFound)).status == 404
 
 
-async def test_while_a_secret_rotates_either_verifies_and_both_may_be_given(
+async def test_during_a_rotation_the_old_the_new_or_both_secrets_verify_a_webhook(
     shop: Both, merchant: Merchant
 ) -> None:
     async with address() as hooks:
@@ -116,7 +118,7 @@ async def test_while_a_secret_rotates_either_verifies_and_both_may_be_given(
             verify_webhook(body, headers, await webhook_secret(merchant))
 
 
-async def test_a_delivery_is_believed_with_its_secrets_and_its_exact_bytes_only(merchant: Merchant) -> None:
+async def test_a_delivery_is_valid_only_with_its_secrets_and_its_exact_bytes(merchant: Merchant) -> None:
     secret = await webhook_secret(merchant)
     async with address() as hooks:
         part = {**order_body()["merchant"], "statusCallbackUrl": hooks.url}  # type: ignore[dict-item]
@@ -150,7 +152,7 @@ async def test_a_delivery_is_believed_with_its_secrets_and_its_exact_bytes_only(
                 verify_webhook(body, rest, secret, merchant.signing_secret)
 
 
-async def test_a_delivery_is_good_for_five_minutes_on_either_side(merchant: Merchant) -> None:
+async def test_a_delivery_is_valid_for_five_minutes_before_and_after_its_time(merchant: Merchant) -> None:
     secret = await webhook_secret(merchant)
     async with address() as hooks:
         await merchant.create(merchant={**order_body()["merchant"], "statusCallbackUrl": hooks.url})  # type: ignore[dict-item]

@@ -19,7 +19,7 @@ EVIL = ['"; 2026-01-01 open Assets:Evil', "a | b ; c, d: e", "\\", 'x"\n2026-01-
 
 
 def payouts() -> list[tuple[Payout, list[PayoutLine]]]:
-    """Two payouts, with texts that mean something to the programs."""
+    """Return two payouts whose texts contain the syntax of the two programs."""
     moves = [(1, False, 11_996), (1, True, 2_000), *[(2, False, 100 + n) for n in range(len(EVIL))]]
     found = []
     for first in (1, 40):
@@ -34,7 +34,7 @@ def test_every_type_of_a_line_has_an_account() -> None:
     assert {kind.value for kind in LineType} <= ACCOUNTS.keys()
 
 
-def test_every_transaction_of_both_formats_balances_and_the_bank_gets_the_payouts() -> None:
+def test_every_transaction_of_both_formats_balances_and_debits_the_bank_with_the_payouts() -> None:
     given = payouts()
     for text in (to_hledger(given), to_beancount(given)):
         postings = re.findall(r"^    ([A-Z]\S+)  (-?[0-9]+\.[0-9]{2}) USD$", text, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Lists orders with both clients: each page is fetched when it is needed."""
+"""Both clients list orders, and fetch each page only when it is needed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.client_tools import Both
 from support.makers import Merchant
 
 
-async def test_orders_are_walked_page_by_page_with_their_filters(shop: Both, merchant: Merchant) -> None:
+async def test_orders_are_read_page_by_page_with_filters(shop: Both, merchant: Merchant) -> None:
     made = [(await merchant.create(merchantReference="R-1"))["orderId"] for _ in range(5)]
     await merchant.create(merchantReference="R-2")
     seen: list[Order] = [order async for order in shop.orders(merchant_reference="R-1", page_size=2)]

@@ -47,7 +47,7 @@ async def test_the_page_s_examples_run(merchant: Merchant, capsys: pytest.Captur
     await names["missed"](None)
 
 
-def test_every_call_stands_in_the_page_and_both_clients_have_the_same() -> None:
+def test_the_page_lists_every_call_and_both_clients_have_the_same_calls() -> None:
     def public(kind: type) -> dict[str, str]:
         return {
             name: str(inspect.signature(call))
@@ -61,14 +61,14 @@ def test_every_call_stands_in_the_page_and_both_clients_have_the_same() -> None:
         assert re.search(rf"`{name}\b", PAGE), name
 
 
-def test_every_error_stands_in_the_page() -> None:
+def test_the_page_lists_every_error() -> None:
     for name in client.__all__:
         kind = getattr(client, name)
         if isinstance(kind, type) and issubclass(kind, Exception):
             assert re.search(rf"^[│├└─ ]*{name} ", PAGE, re.MULTILINE), name
 
 
-async def test_the_page_s_number_of_tries_is_the_default(merchant: Merchant, kind: str) -> None:
+async def test_the_page_has_the_default_number_of_attempts(merchant: Merchant, kind: str) -> None:
     async with Both.of(kind, merchant, pauses=client.sync.PAUSES) as both:
         assert both.client._terms.pauses == (0.2, 0.8, 2.0)
         assert both.client._terms.longest_wait == 30

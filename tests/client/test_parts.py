@@ -1,4 +1,4 @@
-"""The client's pure parts: amounts, errors, webhooks, and that it imports nothing else of Cuota."""
+"""The client's pure parts: amounts, errors and webhooks. The client imports nothing else of Cuota."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ SOURCE = Path(client.__file__).parent
 )
 def test_an_amount_is_sent_as_exact_text(given: Decimal | str, text: str) -> None:
     with localcontext() as context:
-        context.prec = 3  # a caller's own context changes nothing
+        context.prec = 3  # the caller's decimal context does not matter
         assert amount_text(given) == text
 
 
 @pytest.mark.parametrize("given", [12.5, 12, True, None, b"12.50"])
-def test_what_is_a_float_or_of_unclear_unit_is_a_type_error_that_helps(given: object) -> None:
+def test_a_float_or_an_amount_of_unclear_unit_is_a_type_error_with_an_explanation(given: object) -> None:
     with pytest.raises(TypeError, match=r"cents\("):
         amount_text(given)  # type: ignore[arg-type]
 
@@ -50,7 +50,7 @@ def test_what_is_a_float_or_of_unclear_unit_is_a_type_error_that_helps(given: ob
 @pytest.mark.parametrize(
     "given", ["", "abc", "1.005", "1e3", "1,234.50", "٣", " 1", "1" * 19, Decimal("NaN"), Decimal("0.001")]
 )
-def test_what_is_no_amount_is_a_value_error(given: Decimal | str) -> None:
+def test_a_text_that_is_no_amount_is_a_value_error(given: Decimal | str) -> None:
     with pytest.raises(ValueError, match="amount"):
         amount_text(given)
 
@@ -65,7 +65,9 @@ def test_what_is_no_amount_is_a_value_error(given: Decimal | str) -> None:
         (order_body("12", items=[{"name": "Tea", "quantity": 1.5}]), r"items\[0\].quantity"),
     ],
 )
-def test_a_float_anywhere_in_an_order_is_refused_by_its_place(body: dict[str, object], place: str) -> None:
+def test_a_float_anywhere_in_an_order_is_refused_and_the_error_names_its_place(
+    body: dict[str, object], place: str
+) -> None:
     with Client("http://127.0.0.1:9", "id", "secret") as shop, pytest.raises(TypeError, match=place):
         shop.create_order(body)
 
@@ -76,7 +78,7 @@ def test_a_call_without_a_reference_is_never_sent() -> None:
 
 
 @pytest.mark.parametrize("key", ["", "é", "a\nb", "x" * 256])
-def test_a_key_that_no_header_can_carry_is_never_sent(key: str) -> None:
+def test_a_key_that_cannot_be_in_a_header_is_never_sent(key: str) -> None:
     with (
         Client("http://127.0.0.1:9", "id", "secret") as shop,
         pytest.raises(ValueError, match="idempotency_key"),
@@ -98,19 +100,19 @@ def test_json_is_written_without_spaces_and_with_exact_numbers() -> None:
 @pytest.mark.parametrize(
     "url", ["", "pay.example", "ftp://pay.example", "https://pay.example/?a=b", "https://"]
 )
-def test_an_unusable_address_is_named_at_once(url: str) -> None:
+def test_an_unusable_service_address_is_refused_at_once(url: str) -> None:
     with pytest.raises(ValueError, match="base_url"):
         Client(url, "id", "secret")
 
 
-def test_credentials_are_needed_and_never_shown() -> None:
+def test_credentials_are_required_and_never_shown() -> None:
     with pytest.raises(ValueError, match="client_secret"):
         Client("https://pay.example", "id", "")
     with Client("https://pay.example", "id", "hush") as shop:
         assert "hush" not in f"{shop!r} {shop._terms!r} {shop._tokens!r}"
 
 
-def test_all_errors_are_one_family_and_survive_a_copy() -> None:
+def test_all_errors_have_one_base_class_and_can_be_copied() -> None:
     refusal = RequestRefused(422, {
         "code": "capture_exceeds_authorized", "message": "At most 3.10.", "requestId": "r-1",
         "errors": [{"field": "amount", "code": "invalid", "message": "is too much"}],
@@ -133,7 +135,7 @@ def test_all_errors_are_one_family_and_survive_a_copy() -> None:
     assert (kept.status, kept.code, kept.retry_after, kept.undecided) == (503, "unavailable", 2, True)
 
 
-def test_secrets_that_prove_nothing_are_the_caller_s_mistake_and_not_a_bad_webhook() -> None:
+def test_malformed_secrets_raise_a_value_error_and_not_a_bad_webhook() -> None:
     for secrets in ([], "", "whsec_", "whsec_???", ["whsec_YQ==", ""]):
         with pytest.raises(ValueError, match="secret"):
             verify_webhook(b"{}", {}, secrets)
@@ -145,7 +147,7 @@ def test_secrets_that_prove_nothing_are_the_caller_s_mistake_and_not_a_bad_webho
         verify_webhook(b"{}", {}, "whsec_YQ==")
 
 
-def test_the_client_needs_nothing_of_cuota_and_no_library_but_httpx() -> None:
+def test_the_client_imports_nothing_of_cuota_and_no_library_except_httpx() -> None:
     code = (
         "import sys, httpx; before = set(sys.modules); import cuota.client\n"
         "new = {name for name in set(sys.modules) - before if name.partition('.')[0] not in sys.stdlib_module_names}\n"
@@ -156,7 +158,7 @@ def test_the_client_needs_nothing_of_cuota_and_no_library_but_httpx() -> None:
 
 
 @pytest.mark.parametrize(("first", "second"), [("sync", "asynchronous"), ("sync_disputes", "async_disputes")])
-def test_both_clients_are_the_same_text_but_for_their_waiting(first: str, second: str) -> None:
+def test_the_source_of_both_clients_differs_only_in_async_and_await(first: str, second: str) -> None:
     blocking = (SOURCE / f"{first}.py").read_text().partition("class ")[2]
     waiting = (SOURCE / f"{second}.py").read_text().partition("class ")[2]
     waiting = re.sub(

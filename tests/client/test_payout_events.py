@@ -35,7 +35,7 @@ async def test_a_payout_s_events_have_the_payout_and_no_order(shop: Both, mercha
     assert (returned.success, returned.message) == (False, "R13 Invalid")
 
 
-async def test_a_change_of_the_bank_account_says_which_account_and_from_when(
+async def test_an_event_about_the_bank_account_has_the_account_and_when_it_takes_effect(
     shop: Both, merchant: Merchant
 ) -> None:
     context = merchant.service.context

@@ -1,4 +1,4 @@
-"""Payouts through both clients, and a payout that is proved from the webhooks that the service really made."""
+"""Both clients read payouts, and prove a payout from the service's real webhooks."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def test_an_unknown_payout_is_not_found(shop: Both) -> None:
 
 
 @pytest.mark.parametrize("refund_fee", ["kept", "pro_rata", "returned"])
-async def test_an_honest_payout_is_proved_by_the_events_of_the_service(
+async def test_a_correct_payout_is_proved_by_the_events_of_the_service(
     shop: Both, merchant: Merchant, refund_fee: str
 ) -> None:
     await write_terms(merchant, refund_fee=refund_fee)

@@ -1,4 +1,4 @@
-"""Which calls are retried, which are not, and that nothing happens twice, whatever gets lost on the way."""
+"""Which calls are retried and which are not. No call is applied twice, whatever the network loses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def order_id(merchant: Merchant) -> str:
 
 
 @pytest.mark.parametrize("operation", ["capture", "void", "refund"])
-async def test_money_whose_answer_is_lost_moves_once_and_its_first_call_is_found_again(
+async def test_a_movement_whose_answer_is_lost_is_applied_once_and_the_retry_finds_the_first_call(
     lossy: Both, cutter: Cutter, order_id: str, operation: str
 ) -> None:
     before = await lossy("get_order", order_id)
@@ -45,7 +45,7 @@ async def test_money_whose_answer_is_lost_moves_once_and_its_first_call_is_found
     assert len(cutter.tries(f"/{operation}")) == 2
 
 
-async def test_a_repeat_after_a_restart_is_found_again_too(
+async def test_a_repetition_after_a_restart_also_finds_the_first_call(
     lossy: Both, cutter: Cutter, order_id: str, merchant: Merchant, kind: str
 ) -> None:
     cutter.next_ones("capture", 99)
@@ -56,7 +56,7 @@ async def test_a_repeat_after_a_restart_is_found_again_too(
         assert (await restarted("get_order", order_id)).captured == Decimal("62.50")
 
 
-async def test_a_reference_of_another_amount_is_refused_and_told_what_it_was_for(
+async def test_a_reference_that_was_used_for_another_amount_is_refused_with_the_original_amount(
     shop: Both, order_id: str
 ) -> None:
     error = await reason(shop("capture", order_id, "12.50", "first"), DuplicateReference)
@@ -66,7 +66,7 @@ async def test_a_reference_of_another_amount_is_refused_and_told_what_it_was_for
     assert error.balances.capturable == Decimal("50.00")
 
 
-async def test_the_tries_are_counted_and_the_end_says_that_it_may_have_been_applied(
+async def test_after_the_last_attempt_the_error_says_that_the_call_may_have_been_applied(
     lossy: Both, cutter: Cutter, order_id: str
 ) -> None:
     cutter.next_ones("capture", 99)
@@ -76,7 +76,7 @@ async def test_the_tries_are_counted_and_the_end_says_that_it_may_have_been_appl
     assert "may have been applied" in str(error)
 
 
-async def test_a_read_whose_answer_is_lost_is_read_again(lossy: Both, cutter: Cutter, order_id: str) -> None:
+async def test_a_read_whose_answer_is_lost_is_retried(lossy: Both, cutter: Cutter, order_id: str) -> None:
     cutter.next_ones(order_id, 2)
     assert (await lossy("get_order", order_id)).status == "Approved"
     cutter.next_ones(order_id, 99)
@@ -98,7 +98,7 @@ async def test_an_order_whose_answer_is_lost_is_created_once_with_one_key(
     assert again.order_id != made.order_id
 
 
-async def test_an_order_of_one_s_own_key_is_the_same_order_after_a_restart(
+async def test_an_order_with_the_caller_s_own_key_is_the_same_order_after_a_restart(
     lossy: Both, cutter: Cutter, merchant: Merchant, kind: str
 ) -> None:
     cutter.next_ones("POST /order", 99)
@@ -114,7 +114,7 @@ async def test_an_order_of_one_s_own_key_is_the_same_order_after_a_restart(
         assert error.code == "idempotency_key_reused"
 
 
-async def test_what_could_act_twice_is_never_sent_again(
+async def test_a_call_that_could_be_applied_twice_is_never_retried(
     lossy: Both, cutter: Cutter, merchant: Merchant
 ) -> None:
     cutter.next_ones("POST /webhook-endpoints", 1)
@@ -132,7 +132,9 @@ async def test_what_could_act_twice_is_never_sent_again(
     assert len(cutter.tries("rotate-secret")) == 1
 
 
-async def test_a_removal_whose_answer_is_lost_has_happened(lossy: Both, cutter: Cutter) -> None:
+async def test_a_removal_whose_answer_is_lost_counts_as_done_when_the_retry_finds_nothing(
+    lossy: Both, cutter: Cutter
+) -> None:
     made = await lossy("register_endpoint", "http://127.0.0.1:9/hooks")
     cutter.next_ones("DELETE", 1)
     await lossy("remove_endpoint", made.id)
@@ -148,7 +150,7 @@ async def test_fifty_calls_with_one_reference_move_the_money_once(shop: Both, or
     assert (await shop("get_order", order_id)).captured == Decimal("60.00")
 
 
-async def test_a_lost_answer_and_then_a_revoked_secret_stay_undecided(
+async def test_if_the_secret_is_revoked_after_a_lost_answer_the_result_is_still_undecided(
     lossy: Both, cutter: Cutter, order_id: str, merchant: Merchant
 ) -> None:
     await lossy("configuration")
@@ -164,7 +166,7 @@ async def test_a_lost_answer_and_then_a_revoked_secret_stay_undecided(
     assert (await call).undecided is True
 
 
-async def test_where_nobody_listens_nothing_was_applied(merchant: Merchant, kind: str) -> None:
+async def test_if_the_connection_is_refused_nothing_was_applied(merchant: Merchant, kind: str) -> None:
     async with Both.of(kind, merchant, base_url="http://127.0.0.1:9") as both:
         error = await reason(both("capture", "o-1", "1.00", "r"), Unavailable)
     assert (error.undecided, error.status) == (False, None)
@@ -198,7 +200,7 @@ class Later:
             return await reason(both(*call), Unavailable)
 
 
-async def test_retry_after_is_honoured(merchant: Merchant, kind: str) -> None:
+async def test_retry_after_is_respected(merchant: Merchant, kind: str) -> None:
     later, started = Later(503, "Retry-After: 1"), time.monotonic()
     error = await later.answer_to(kind, merchant, ("configuration",), pauses=(0.01,))
     assert time.monotonic() - started >= 1
@@ -206,7 +208,7 @@ async def test_retry_after_is_honoured(merchant: Merchant, kind: str) -> None:
 
 
 @pytest.mark.parametrize("status", [429, 503])
-async def test_a_wait_past_the_bound_is_the_caller_s_to_decide(
+async def test_a_retry_after_above_the_maximum_is_raised_to_the_caller(
     merchant: Merchant, kind: str, status: int
 ) -> None:
     later = Later(status, "Retry-After: 3600")
@@ -220,7 +222,7 @@ async def test_a_wait_past_the_bound_is_the_caller_s_to_decide(
 @pytest.mark.parametrize(
     "answer", [(200, "<html>hi"), (302, ""), (500, "{}"), (502, ""), (200, "[]"), (200, "{}")]
 )
-async def test_what_is_no_answer_of_the_service_decides_nothing(
+async def test_an_unreadable_answer_leaves_the_result_undecided(
     merchant: Merchant, kind: str, answer: tuple[int, str]
 ) -> None:
     later = Later(answer[0], body=answer[1])
@@ -228,7 +230,7 @@ async def test_what_is_no_answer_of_the_service_decides_nothing(
     assert (later.asked, error.status, error.undecided) == (3, answer[0], True)
 
 
-def test_retry_after_may_be_a_date_and_nonsense_is_nothing() -> None:
+def test_retry_after_may_be_a_date_and_an_unreadable_value_is_ignored() -> None:
     now = datetime(2026, 11, 21, 10, 0, 0, tzinfo=UTC)
     assert retry_after("Sat, 21 Nov 2026 10:00:07 GMT", now) == 7.0
     assert retry_after("Sat, 21 Nov 2026 09:00:00 GMT", now) == 0.0

@@ -1,4 +1,4 @@
-"""`verify_payout`: an honest payout is always accepted, and any one altered, removed or doubled line or cent is named."""
+"""`verify_payout` accepts every correct payout, and names each altered, removed or doubled line or cent."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_doubled_line_is_named_also_under_a_number_of_its_own(honest: Book, da
     dishonest = replace(twice, line_id=str(int(honest.lines[-1].line_id) + 1))
     kinds = Book(honest.payout, [*honest.lines, twice], honest.events, honest.terms).kinds()
     assert "doubled" in kinds
-    # A liar who also numbers the line and changes the payout is found by the events.
+    # If the provider also renumbers the line and changes the payout, the events reveal it.
     lines = [*honest.lines, dishonest]
     lied = Book(payout_of(lines), lines, honest.events, honest.terms)
     assert dishonest.line_id in lied.named()
@@ -113,7 +113,7 @@ def test_a_line_with_another_field_is_named(field: str) -> None:
     assert verify_payout(honest.payout, honest.lines, honest.events, honest.terms, settled=()).problems
 
 
-def test_a_liar_who_leaves_out_a_refund_s_capture_and_renumbers_is_found_with_the_settled_events() -> None:
+def test_a_left_out_line_is_found_by_the_settled_events_even_if_the_lines_are_renumbered() -> None:
     honest = book([(1, False, 10_000), (1, False, 5_000)], RefundFee.KEPT, 0, 0)
     kept = [replace(honest.lines[1], line_id="5")]
     lied = Book(payout_of(kept), kept, honest.events, honest.terms)
@@ -122,14 +122,14 @@ def test_a_liar_who_leaves_out_a_refund_s_capture_and_renumbers_is_found_with_th
     assert lied.kinds(settled=[event["id"] for event in honest.events]) == {"doubled"}
 
 
-def test_events_that_a_later_payout_pays_wait() -> None:
+def test_events_that_a_later_payout_pays_are_reported_as_waiting() -> None:
     honest = book([(1, False, 10_000), (2, False, 5_000)], RefundFee.KEPT, 0, 0)
     lines = honest.lines[:1]
     verdict = verify_payout(payout_of(lines), lines, honest.events, honest.terms, settled=())
     assert (verdict.problems, verdict.waiting) == ((), (honest.events[1]["id"],))
 
 
-def test_stored_bodies_are_read_as_they_came() -> None:
+def test_events_may_be_given_as_raw_stored_bodies() -> None:
     honest = book([(1, False, 11_996)], RefundFee.KEPT, 590, 30)
     stored = [json.dumps(event, default=float) for event in honest.events]
     for events in (stored, [text.encode() for text in stored], [json.loads(text) for text in stored]):

@@ -47,7 +47,8 @@ async def resolved_by_refunds(own: Own) -> None:
 
 
 async def charged_back_instead(own: Own) -> None:
-    """The chargeback takes all that the consumer's dispute withheld, and is won: two releases with its reference."""
+    """The chargeback takes over the whole amount that the consumer's dispute withheld, and is won: there are two
+    releases with its reference."""
     order = await captured(own.merchant)
     await disputed(own.merchant, order, 10000)
     chargeback = await charged_back(own.merchant, order, 2500)
@@ -72,7 +73,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("story", "lines"), CASES)
-async def test_the_lines_of_a_dispute_follow_from_the_merchants_own_events(
+async def test_the_lines_of_a_dispute_are_proved_from_the_merchant_s_own_events(
     own: Own, story: Callable[[Own], Awaitable[None]], lines: list[tuple[str, str]]
 ) -> None:
     await write_terms(own.merchant, refund_fee="returned")
@@ -95,7 +96,7 @@ async def test_a_lost_chargeback_of_an_uncaptured_order_has_no_line(own: Own) ->
 
 
 @pytest.mark.parametrize("seed", range(6))
-async def test_a_random_walk_is_proved_and_each_wrong_line_is_named(own: Own, seed: int) -> None:
+async def test_a_random_payout_is_proved_and_each_wrong_line_is_named(own: Own, seed: int) -> None:
     chance = random.Random(seed)
     await write_terms(own.merchant, refund_fee=chance.choice(["kept", "pro_rata", "returned"]))
     orders = [await captured(own.merchant, "100.00") for _ in range(3)]
@@ -115,12 +116,13 @@ async def test_a_random_walk_is_proved_and_each_wrong_line_is_named(own: Own, se
         left = [line for at, line in enumerate(proven.lines) if at != place]
         renumbered = [replace(line, line_id=str(number)) for number, line in enumerate(left, 1)]
         verdict = replace(proven, lines=renumbered, payout=payout_of(renumbered)).verdict(settled=())
-        # The last event of an order may be paid later: then it waits, and the next check misses it.
+        # The last event of an order may be paid later. Then it is reported as waiting, and the next check names it as
+        # missing.
         assert verdict.waiting or "missing" in {problem.kind for problem in verdict.problems}
 
 
 def altered(lines: list[PayoutLine], place: int) -> list[PayoutLine]:
-    """The same lines with one cent more in one of them."""
+    """Return the same lines, one of which has one cent more."""
     line = lines[place]
     other = replace(line, gross=line.gross + cents(1), net=line.net + cents(1))
     return [*lines[:place], other, *lines[place + 1 :]]
@@ -152,7 +154,9 @@ async def test_a_dispute_whose_opening_was_never_received_is_named(own: Own) -> 
     }
 
 
-async def test_lines_of_a_dispute_in_a_later_payout_are_matched_with_what_is_settled(own: Own) -> None:
+async def test_lines_of_a_dispute_in_a_later_payout_are_compared_with_the_events_settled_before(
+    own: Own,
+) -> None:
     order = await captured(own.merchant, "100.00")
     await captured(own.merchant, "500.00")
     await disputed(own.merchant, order, 10000)

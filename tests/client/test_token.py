@@ -31,7 +31,7 @@ def later(both: Both, seconds: float) -> None:
     both.client._terms = both.client._tokens._terms = moved
 
 
-async def test_fifty_calls_at_once_fetch_one_token_and_keep_it(watched: Both, cutter: Cutter) -> None:
+async def test_fifty_calls_at_once_request_one_token_and_reuse_it(watched: Both, cutter: Cutter) -> None:
     await asyncio.gather(*(watched("configuration") for _ in range(50)))
     await watched("configuration")
     assert len(cutter.tries(TOKEN)) == 1
@@ -39,7 +39,7 @@ async def test_fifty_calls_at_once_fetch_one_token_and_keep_it(watched: Both, cu
     assert len(cutter.tries("/configuration")) == 51
 
 
-async def test_a_token_near_its_end_is_replaced_once_by_fifty_calls_before_it_fails(
+async def test_fifty_calls_replace_a_token_once_shortly_before_it_expires(
     watched: Both, cutter: Cutter
 ) -> None:
     await watched("configuration")
@@ -49,7 +49,9 @@ async def test_a_token_near_its_end_is_replaced_once_by_fifty_calls_before_it_fa
     assert len({header(head, "Authorization") for head in cutter.tries("/configuration")}) == 2
 
 
-async def test_while_no_new_token_can_be_had_one_that_holds_is_used(watched: Both, cutter: Cutter) -> None:
+async def test_if_no_new_token_can_be_requested_a_valid_one_is_still_used(
+    watched: Both, cutter: Cutter
+) -> None:
     await watched("configuration")
     later(watched, 86400 - 30)
     cutter.next_ones("/oauth/token", 1000)
@@ -62,7 +64,7 @@ async def test_while_no_new_token_can_be_had_one_that_holds_is_used(watched: Bot
         await watched("configuration")
 
 
-async def test_a_token_that_is_refused_is_replaced_once_by_fifty_calls(watched: Both, cutter: Cutter) -> None:
+async def test_fifty_calls_replace_a_refused_token_once(watched: Both, cutter: Cutter) -> None:
     await watched("configuration")
     tokens = watched.client._tokens
     held = tokens._held
@@ -72,7 +74,7 @@ async def test_a_token_that_is_refused_is_replaced_once_by_fifty_calls(watched: 
     assert len(cutter.tries(TOKEN)) == 2
 
 
-async def test_a_revoked_secret_is_told_as_unauthorized_and_asked_once_for_all(
+async def test_a_revoked_secret_raises_unauthorized_and_concurrent_calls_request_a_token_only_once(
     watched: Both, cutter: Cutter, merchant: Merchant
 ) -> None:
     await watched("configuration")
@@ -92,7 +94,7 @@ async def test_a_revoked_secret_is_told_as_unauthorized_and_asked_once_for_all(
     assert merchant.client_secret not in "".join(f"{error!r} {error}" for error in errors)
 
 
-async def test_a_wrong_secret_is_told_at_once(merchant: Merchant, kind: str, cutter: Cutter) -> None:
+async def test_a_wrong_secret_raises_an_error_at_once(merchant: Merchant, kind: str, cutter: Cutter) -> None:
     async with Both.of(kind, merchant, client_secret="wrong", auth_url=cutter.url) as both:
         error = await reason(both("configuration"), Unauthorized)
     assert (error.code, error.status, error.undecided) == ("invalid_client", 401, False)
@@ -100,7 +102,7 @@ async def test_a_wrong_secret_is_told_at_once(merchant: Merchant, kind: str, cut
     assert len(cutter.tries(TOKEN)) == 1
 
 
-async def test_a_token_whose_answer_is_lost_is_asked_for_again(watched: Both, cutter: Cutter) -> None:
+async def test_a_token_request_whose_answer_is_lost_is_retried(watched: Both, cutter: Cutter) -> None:
     cutter.next_ones("/oauth/token", 2)
     await watched("configuration")
     assert len(cutter.tries(TOKEN)) == 3

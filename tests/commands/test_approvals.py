@@ -31,7 +31,7 @@ AGO = timedelta(days=400)
 
 @dataclass(frozen=True)
 class Shops:
-    """Three merchants: one with useful data, one with random data, one that has sold nothing."""
+    """Three merchants: one has useful data, one has random data, and one has sold nothing."""
 
     cuota: Cuota
 
@@ -108,7 +108,7 @@ async def _trial(owner: asyncpg.Connection, merchant_id: UUID, population: list[
             await owner.copy_records_to_table(table, records=rows, columns=columns.split())
 
 
-def test_a_merchant_is_off_until_an_operator_says_otherwise(shops: Shops) -> None:
+def test_advanced_approvals_are_off_for_a_merchant_until_an_operator_changes_that(shops: Shops) -> None:
     assert shops.mode("Empty") == {"approvals": "off", "approvals_model": None, "models": 0}
     told = shops.cuota("merchant", "approvals", "Empty", "trial")
     assert (told.returncode, told.stdout) == (0, "Advanced Approvals of Empty: trial.\n")
@@ -120,7 +120,7 @@ def test_a_merchant_is_off_until_an_operator_says_otherwise(shops: Shops) -> Non
     assert shops.cuota("merchant", "approvals", "Empty", "maybe").returncode == 2
 
 
-def test_without_a_trial_it_is_not_turned_on_and_what_is_missing_is_said(shops: Shops) -> None:
+def test_without_a_trial_the_mode_on_is_refused_and_the_error_says_what_is_missing(shops: Shops) -> None:
     refused = shops.cuota("merchant", "approvals", "Empty", "on")
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "\n  There are 0 decided orders; 1,000 are needed.\n" in refused.stderr
@@ -136,7 +136,7 @@ def test_without_a_trial_it_is_not_turned_on_and_what_is_missing_is_said(shops: 
     assert shops.mode("Empty")["approvals"] == "off"
 
 
-def test_a_trial_on_noise_is_refused_with_the_verdicts_reasons(shops: Shops) -> None:
+def test_after_a_trial_on_random_data_the_mode_on_is_refused_with_the_reasons(shops: Shops) -> None:
     shops.cuota("merchant", "approvals", "Noise", "trial")
     refused = shops.cuota("merchant", "approvals", "Noise", "on")
     assert refused.returncode == 1
@@ -144,7 +144,7 @@ def test_a_trial_on_noise_is_refused_with_the_verdicts_reasons(shops: Shops) -> 
     assert shops.mode("Noise")["approvals"] == "trial"
 
 
-def test_a_trial_on_data_that_helps_is_reported_and_turns_on(shops: Shops, tmp_path: Path) -> None:
+def test_after_a_trial_on_useful_data_the_mode_can_be_turned_on(shops: Shops, tmp_path: Path) -> None:
     shops.cuota("merchant", "approvals", "Helpful", "trial")
     file = tmp_path / "report.html"
     facts = json.loads(shops.cuota("approvals", "report", "Helpful", "--json", "--html", str(file)).stdout)
@@ -158,7 +158,7 @@ def test_a_trial_on_data_that_helps_is_reported_and_turns_on(shops: Shops, tmp_p
     assert "Advanced Approvals of Helpful" in page
     assert f"Mode: trial. As of {facts['at']}, under policy {facts['policy']}." in page
     assert facts["model"]["version"] in page
-    # In trial mode: recorded from now on, but no decision depends on it.
+    # In trial mode, the model's points are recorded, but no decision depends on them.
     assert shops.mode("Helpful") == {
         "approvals": "trial",
         "approvals_model": facts["model"]["version"],
@@ -181,7 +181,7 @@ def test_a_trial_on_data_that_helps_is_reported_and_turns_on(shops: Shops, tmp_p
     assert shops.mode("Helpful")["approvals"] == "off"
 
 
-def test_a_page_that_cannot_be_written_is_one_line_and_one_that_was_is_said(
+def test_a_report_that_cannot_be_written_is_one_line_of_error_and_a_written_one_is_named(
     shops: Shops, tmp_path: Path
 ) -> None:
     lost = shops.cuota("approvals", "report", "Empty", "--html", "/nonexist/x.html")
@@ -193,6 +193,6 @@ def test_a_page_that_cannot_be_written_is_one_line_and_one_that_was_is_said(
     assert f"The page was written to {file}." in written.stdout
 
 
-def test_what_a_trial_decided_can_be_replayed(shops: Shops) -> None:
+def test_the_decisions_of_a_trial_can_be_replayed(shops: Shops) -> None:
     done = shops.cuota("decide", "--replay", "--merchant", "Helpful", "--json")
     assert json.loads(done.stdout) == {"decisions": ORDERS, "madeBeforeFactsWereKept": 0, "differences": []}

@@ -20,7 +20,7 @@ FILES = {
 }
 
 
-def test_without_the_rail_of_files_the_commands_say_so(cuota: Cuota) -> None:
+def test_without_the_rail_for_bank_files_the_commands_say_so(cuota: Cuota) -> None:
     done = cuota("bank", "files")
     assert done.returncode == 1
     assert "CUOTA_BANK_RAIL is not files" in done.stderr
@@ -45,7 +45,7 @@ def test_an_empty_queue_makes_no_file(cuota: Cuota) -> None:
     assert (done.returncode, "There is no bank file 1" in done.stderr) == (1, True)
 
 
-def test_a_report_about_unknown_payments_is_named_and_exits_with_1(cuota: Cuota, tmp_path: Path) -> None:
+def test_a_report_about_unknown_payments_lists_them_and_exits_with_1(cuota: Cuota, tmp_path: Path) -> None:
     for name, content in (
         ("statement.xml", statement(booked("DBIT", "10.00", "0" * 31 + "1"))),
         ("returns.ach", nacha_returns(("799R03", "011000010000042", 1000)).encode()),
@@ -57,7 +57,7 @@ def test_a_report_about_unknown_payments_is_named_and_exits_with_1(cuota: Cuota,
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"<x/>", b"101 cut off"])
-def test_a_file_that_is_no_report_is_refused_in_a_sentence(
+def test_a_file_that_is_no_report_is_refused_with_an_explanation(
     cuota: Cuota, tmp_path: Path, content: bytes
 ) -> None:
     (tmp_path / "report").write_bytes(content)

@@ -21,7 +21,7 @@ PHONE = "2125550166"
 
 @pytest.fixture(scope="module")
 def known(cuota: Cuota) -> Cuota:
-    """A sandbox in which an order has given a number and a code has confirmed it."""
+    """A sandbox in which an order contains a phone number and a one-time code has confirmed it."""
     with serving(cuota) as (line, _):
         made = json.loads(
             cuota("merchant", "create", "--name", "Known", "--json", CUOTA_PUBLIC_URL=line["url"]).stdout
@@ -51,7 +51,9 @@ def known(cuota: Cuota) -> Cuota:
     return cuota
 
 
-def test_an_export_goes_to_a_new_file_for_its_owner_alone(known: Cuota, tmp_path: Path) -> None:
+def test_an_export_is_written_to_a_new_file_that_only_its_owner_can_read(
+    known: Cuota, tmp_path: Path
+) -> None:
     file = tmp_path / "person.json"
     done = known("consumer", "export", "--phone", "(212) 555-0166", "--out", str(file))
     assert done.returncode == 0
@@ -65,7 +67,7 @@ def test_an_export_goes_to_a_new_file_for_its_owner_alone(known: Cuota, tmp_path
     assert json.loads(known("consumer", "export", "--phone", PHONE).stdout)["orders"]
 
 
-def test_erasing_asks_first_and_refuses_while_something_is_owed(known: Cuota) -> None:
+def test_an_erasure_asks_for_confirmation_and_is_refused_while_money_is_owed(known: Cuota) -> None:
     unsure = known("consumer", "erase", "--phone", PHONE)
     assert unsure.returncode == 1
     assert "First see what would be erased with --dry-run" in unsure.stderr
@@ -77,13 +79,13 @@ def test_erasing_asks_first_and_refuses_while_something_is_owed(known: Cuota) ->
 
 
 @pytest.mark.parametrize("number", ["12", "0125550166", "jordan@mail.example"])
-def test_what_is_no_number_is_wrong_use(bare: Cuota, number: str) -> None:
+def test_a_text_that_is_no_phone_number_is_a_usage_error(bare: Cuota, number: str) -> None:
     done = bare("consumer", "export", "--phone", number)
     assert done.returncode == 2
     assert "ten digits" in done.stderr
 
 
-def test_a_person_at_a_terminal_types_the_number_once_more(known: Cuota) -> None:
+def test_a_person_at_a_terminal_confirms_by_typing_the_number_again(known: Cuota) -> None:
     """This test runs last, because it erases the data."""
     primary, secondary = pty.openpty()
     command = [sys.executable, "-m", "cuota", "consumer", "erase", "--phone", "2125550100"]
@@ -104,6 +106,6 @@ def test_a_person_at_a_terminal_types_the_number_once_more(known: Cuota) -> None
     assert "No personal data is stored for this number." in said
 
 
-def test_what_is_kept_is_told_with_its_reason(known: Cuota) -> None:
+def test_the_command_lists_what_is_kept_and_why(known: Cuota) -> None:
     facts = json.loads(known("consumer", "erase", "--phone", "2125550100", "--dry-run", "--json").stdout)
     assert [(each["what"], each["why"]) for each in facts["kept"]] == list(STAYS)

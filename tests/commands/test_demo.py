@@ -40,7 +40,7 @@ def demo(cuota: Cuota, *options: str) -> Iterator[tuple[subprocess.Popen[str], s
 
 
 def gone(address: str) -> bool:
-    """Whether nothing answers there any more, within a few seconds."""
+    """True if nothing answers at the address any more, within a few seconds."""
     for _ in range(100):
         try:
             httpx.get(address, timeout=1, trust_env=False)
@@ -93,7 +93,7 @@ def test_the_shop_ends_with_a_demo_that_is_killed(cuota: Cuota) -> None:
         assert gone(shop)
 
 
-def test_a_taken_shop_port_is_told_before_anything_starts(cuota: Cuota) -> None:
+def test_a_taken_port_of_the_shop_is_reported_before_anything_starts(cuota: Cuota) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -30,7 +30,7 @@ SHORT = ("--days", "3", "--orders", "8")
 
 @contextmanager
 def running() -> Iterator[Cuota]:
-    """A demo that runs on a data folder of its own, without an order."""
+    """A running demo with its own data folder and no orders."""
     with on_a_folder() as cuota, demo(cuota.data):
         yield cuota
 
@@ -63,7 +63,9 @@ def agrees(cuota: Cuota) -> bool:
     return cuota("verify").returncode == 0
 
 
-def test_a_history_ends_now_and_verify_finds_nothing_and_a_second_call_changes_nothing() -> None:
+def test_a_history_ends_at_the_present_time_and_verify_finds_nothing_and_a_second_call_changes_nothing() -> (
+    None
+):
     with running() as cuota:
         began = datetime.now(UTC)
         first = made(cuota, *SHORT)
@@ -86,7 +88,7 @@ def test_a_history_ends_now_and_verify_finds_nothing_and_a_second_call_changes_n
         assert len(orders(cuota)) == 8
 
 
-def test_a_sandbox_with_an_order_keeps_its_clock_unless_the_history_may_lie_ahead() -> None:
+def test_in_a_sandbox_with_an_order_the_clock_is_moved_only_if_the_user_allows_it() -> None:
     with running() as cuota:
         with merchant(cuota) as client:
             back = {"redirectConfirmUrl": "http://127.0.0.1/", "redirectCancelUrl": "http://127.0.0.1/"}
@@ -122,7 +124,7 @@ def test_a_history_that_ends_early_leaves_a_sandbox_that_can_be_used(number: sig
         else:
             assert ahead(cuota) < timedelta(days=-1)
         made(cuota)
-        # After an interruption nothing is added. After a kill, the rest is made.
+        # After Ctrl-C, a second call adds nothing. After a kill, a second call adds the rest.
         assert len(orders(cuota)) == count if interrupted else 55 < len(orders(cuota)) <= 60
         assert abs(ahead(cuota)) < timedelta(seconds=3)
         assert agrees(cuota)
@@ -143,7 +145,7 @@ def test_a_demo_with_a_history_ends_as_a_whole_with_ctrl_c() -> None:
             assert process.stderr is not None
             assert process.stdout is not None
             next(line for line in process.stderr if ", at " in line)
-            # As a terminal does: every process of the group gets the signal.
+            # Like a terminal, send the signal to every process of the group.
             os.killpg(process.pid, signal.SIGINT)
             said, _ = process.communicate(timeout=120)
         assert process.returncode == 0
@@ -153,7 +155,7 @@ def test_a_demo_with_a_history_ends_as_a_whole_with_ctrl_c() -> None:
         assert agrees(cuota)
 
 
-def test_it_needs_a_running_service(cuota: Cuota) -> None:
+def test_cuota_demo_history_needs_a_running_service(cuota: Cuota) -> None:
     assert cuota("migrate").returncode == 0
     refused = cuota("demo", "history")
     assert refused.returncode == 1
@@ -166,7 +168,7 @@ def test_the_same_seed_plans_the_same_history() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5), ids=str)
-def test_six_weeks_have_everything_that_happens_to_a_shop(seed: int) -> None:
+def test_six_weeks_contain_every_kind_of_event_of_a_shop(seed: int) -> None:
     steps = plan(START, 42, 180, seed)
     assert [step.at for step in steps] == sorted(step.at for step in steps)
     assert steps[0].at > START

@@ -19,7 +19,7 @@ def cuota() -> Iterator[Cuota]:
         yield command
 
 
-def test_a_link_of_the_sandbox_leads_to_the_dashboard_of_the_merchant(cuota: Cuota) -> None:
+def test_a_link_of_the_sandbox_opens_the_merchant_s_dashboard(cuota: Cuota) -> None:
     found = json.loads(cuota("desk", "link", "--merchant", "Northwind", "--role", "support", "--json").stdout)
     assert found["role"] == "support"
     assert "/desk/enter/" in found["address"]
@@ -27,7 +27,7 @@ def test_a_link_of_the_sandbox_leads_to_the_dashboard_of_the_merchant(cuota: Cuo
     assert again["address"] != found["address"]
 
 
-def test_a_link_for_an_unknown_merchant_is_refused_in_words(cuota: Cuota) -> None:
+def test_a_link_for_an_unknown_merchant_is_refused_with_an_explanation(cuota: Cuota) -> None:
     answer = cuota("desk", "link", "--merchant", "Nobody")
     assert "There is no merchant Nobody." in answer.stderr
 
@@ -40,13 +40,13 @@ def test_the_first_owner_is_invited_once(cuota: Cuota) -> None:
     assert "Nobody was invited. Enter an e-mail address" in cuota(*wrong).stderr
 
 
-def test_a_link_of_the_sandbox_leads_to_the_operators_dashboard(cuota: Cuota) -> None:
+def test_a_link_of_the_sandbox_opens_the_operator_s_dashboard(cuota: Cuota) -> None:
     found = json.loads(cuota("desk", "link", "--operator", "--role", "risk", "--json").stdout)
     assert found["role"] == "risk"
     assert "/operator/enter/" in found["address"]
 
 
-def test_a_role_of_the_other_team_is_refused_with_the_roles_that_there_are(cuota: Cuota) -> None:
+def test_a_role_of_the_other_team_is_refused_and_the_error_lists_the_roles(cuota: Cuota) -> None:
     assert (
         "Choose one of: owner, support, risk, finance, read-only."
         in cuota("desk", "link", "--operator", "--role", "developer").stderr
@@ -57,7 +57,7 @@ def test_a_role_of_the_other_team_is_refused_with_the_roles_that_there_are(cuota
     )
 
 
-def test_a_link_names_one_team(cuota: Cuota) -> None:
+def test_a_link_is_for_exactly_one_team(cuota: Cuota) -> None:
     both = cuota("desk", "link", "--operator", "--merchant", "Northwind")
     for answer in (both, cuota("desk", "link")):
         assert "Give either --merchant NAME_OR_ID, or --operator." in answer.stderr
@@ -69,7 +69,7 @@ def test_the_operators_first_owner_is_invited_once(cuota: Cuota) -> None:
     assert "already in the team" in cuota(*words).stderr
 
 
-def test_a_command_that_changes_a_merchant_stands_in_the_operators_log_with_its_user(cuota: Cuota) -> None:
+def test_a_command_that_changes_a_merchant_is_in_the_operator_s_log_with_its_user(cuota: Cuota) -> None:
     cuota("merchant", "create", "--name", "Logged")
     cuota("merchant", "update", "Logged", "--maximum", "500.00")
     cuota("merchant", "adjust", "Logged", "--amount", "0.00", "--reason", "nothing")
@@ -83,7 +83,7 @@ def test_a_command_that_changes_a_merchant_stands_in_the_operators_log_with_its_
     assert {row["actor"] for row in found} == {f"command line, user {getpass.getuser()}"}
 
 
-def test_a_command_that_changes_a_merchant_stands_in_the_merchants_own_audit_log_without_the_reason(
+def test_a_command_that_changes_a_merchant_is_in_the_merchant_s_audit_log_without_the_reason(
     cuota: Cuota,
 ) -> None:
     cuota("merchant", "create", "--name", "Told")

@@ -22,7 +22,7 @@ from support.own_service import opened_own
 
 @dataclass(frozen=True)
 class Sold:
-    """Captured orders of $100.00 by their references, and two merchants."""
+    """Two merchants, and their captured orders of $100.00 by reference."""
 
     cuota: Cuota
     orders: dict[str, str]
@@ -132,7 +132,7 @@ def test_the_card_network_decides_a_chargeback(sold: Sold) -> None:
     )
 
 
-def test_only_the_side_that_lost_appeals(sold: Sold) -> None:
+def test_only_the_side_that_lost_can_appeal(sold: Sold) -> None:
     dispute = said(sold, "open", "A-3", *OPEN)["disputeId"]
     said(sold, "decide", dispute, "--for", "merchant")
     text = refused(sold, "appeal", dispute, "--by", "merchant", "--text", "x")
@@ -151,7 +151,7 @@ def test_only_the_side_that_lost_appeals(sold: Sold) -> None:
         (("list", "--merchant", "Nobody"), "There is no merchant Nobody."),
     ],
 )  # fmt: skip
-def test_what_is_not_there_or_not_possible_is_refused(
+def test_a_command_about_an_unknown_dispute_or_an_impossible_step_is_refused(
     sold: Sold, arguments: tuple[str, ...], text: str
 ) -> None:
     assert text in refused(sold, *arguments)
@@ -171,11 +171,11 @@ def test_what_is_not_there_or_not_possible_is_refused(
         (("list", "--status", "done"), "invalid choice: 'done'"),
     ],
 )  # fmt: skip
-def test_a_wrong_argument_is_named(sold: Sold, arguments: tuple[str, ...], text: str) -> None:
+def test_the_error_names_a_wrong_argument(sold: Sold, arguments: tuple[str, ...], text: str) -> None:
     assert text in refused(sold, *arguments, status=2)
 
 
-def test_explain_tells_the_disputes_and_the_return_notices_of_an_order(sold: Sold) -> None:
+def test_explain_shows_the_disputes_and_the_return_notices_of_an_order(sold: Sold) -> None:
     done = sold.cuota("explain", "order", "A-5", "--json")
     facts = json.loads(done.stdout)
     (dispute,) = facts["disputes"]

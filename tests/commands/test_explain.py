@@ -69,7 +69,7 @@ def test_an_order_and_its_plan_are_found_by_the_merchants_reference(sold: Sold) 
     assert (none.returncode, none.stdout) == (1, "")
 
 
-def test_orders_of_one_reference_are_listed_to_choose_from(sold: Sold) -> None:
+def test_several_orders_with_one_reference_are_listed_to_choose_from(sold: Sold) -> None:
     several = sold.cuota("explain", "order", "TWICE-1")
     assert (several.returncode, several.stdout) == (1, "")
     assert "2 orders have the reference TWICE-1. Choose one by its id:" in several.stderr
@@ -79,7 +79,7 @@ def test_orders_of_one_reference_are_listed_to_choose_from(sold: Sold) -> None:
 
 
 @pytest.mark.parametrize("what", ["order", "plan"])
-def test_an_id_of_the_other_kind_is_told_where_it_goes(sold: Sold, what: str) -> None:
+def test_for_an_id_of_another_kind_the_error_names_the_right_command(sold: Sold, what: str) -> None:
     wrong = sold.cuota("explain", what, sold.decision)
     assert wrong.returncode == 1
     assert f"`cuota explain decision {sold.decision}`" in wrong.stderr
@@ -88,7 +88,7 @@ def test_an_id_of_the_other_kind_is_told_where_it_goes(sold: Sold, what: str) ->
     assert "`cuota explain order ID`" in other.stderr
 
 
-def test_what_happened_is_told_by_time_and_what_was_said_in_words(sold: Sold) -> None:
+def test_explain_lists_what_happened_in_order_of_time_and_the_merchant_s_data_in_words(sold: Sold) -> None:
     told = sold.cuota("explain", "order", sold.order).stdout
     times = [line.split()[0] for line in told.splitlines() if line.startswith("  20")]
     assert times == sorted(times)
@@ -102,7 +102,7 @@ def test_what_happened_is_told_by_time_and_what_was_said_in_words(sold: Sold) ->
     assert not [name for name in facts["decisions"][0]["inputs"]["history"] if "_" in name]
 
 
-def test_a_reader_who_goes_away_is_no_error(sold: Sold) -> None:
+def test_a_closed_pipe_is_no_error(sold: Sold) -> None:
     command = [sys.executable, "-m", "cuota", "explain", "order", sold.order]
     process = subprocess.Popen(
         command, env=sold.cuota.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -113,26 +113,26 @@ def test_a_reader_who_goes_away_is_no_error(sold: Sold) -> None:
     said = process.stderr.read()
     process.stderr.close()
     process.wait(60)
-    # Only the line that names the data, and no error.
+    # Standard error has only the line that names the data.
     assert said.decode().splitlines() == [
         f"cuota: sandbox, data in {sold.cuota.data}; no service has run on it yet."
     ]
 
 
-def test_a_range_without_anything_says_so(sold: Sold, tmp_path: Path) -> None:
+def test_an_empty_range_of_time_is_reported_as_empty(sold: Sold, tmp_path: Path) -> None:
     assert "There is no decision in this range" in sold.cuota("decide", "--replay", "--until", "1h").stdout
     policy = Path(config.__file__).parents[1] / "policies" / "standard.toml"
     empty = sold.cuota("policy", "simulate", str(policy), "--since", "2d", "--until", "1d")
     assert (empty.returncode, empty.stdout) == (0, "There is no order in this range.\n")
 
 
-def test_a_span_that_is_none_is_refused_with_the_forms_that_go(sold: Sold) -> None:
+def test_an_unreadable_span_is_refused_and_the_error_lists_the_possible_forms(sold: Sold) -> None:
     refused = sold.cuota("decide", "--replay", "--since", "3y")
     assert refused.returncode == 1
     assert "Give a span (90m, 36h, 14d, 6w), a date (2026-12-25)" in refused.stderr
 
 
-def test_a_letter_is_of_a_decision(bare: Cuota) -> None:
+def test_a_letter_exists_only_for_a_decision(bare: Cuota) -> None:
     for what in ("order", "plan"):
         refused = bare("explain", what, "x", "--letter")
         assert refused.returncode == 2

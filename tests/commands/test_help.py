@@ -1,4 +1,4 @@
-"""The help texts explain the command. Wrong use exits with 2 and says what is right."""
+"""The help texts explain each command. A usage error exits with 2 and shows the right usage."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_explains_itself(bare: Cuota, command: str) -> None:
+def test_every_command_has_a_help_text(bare: Cuota, command: str) -> None:
     done = bare(*command.split(), "--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"usage: cuota {command}".rstrip())
 
 
-def test_the_help_names_every_setting_and_what_the_exit_codes_mean(bare: Cuota) -> None:
+def test_the_help_names_every_setting_and_the_meaning_of_the_exit_codes(bare: Cuota) -> None:
     from cuota.config.table import SETTINGS
 
     text = bare("--help").stdout
@@ -53,7 +53,7 @@ def test_the_help_names_every_setting_and_what_the_exit_codes_mean(bare: Cuota) 
         ("verify --fix", "unrecognized arguments: --fix"),
     ],
 )
-def test_wrong_use_is_exit_2_and_says_what_is_right(bare: Cuota, arguments: str, said: str) -> None:
+def test_a_usage_error_exits_with_2_and_shows_the_right_usage(bare: Cuota, arguments: str, said: str) -> None:
     done = bare(*arguments.split())
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
@@ -64,7 +64,7 @@ def test_wrong_use_is_exit_2_and_says_what_is_right(bare: Cuota, arguments: str,
     "address",
     ["nonsense", "http://", "http://[", "http://127.0.0.1:9/checkout", "ftp://x/", "http://127.0.0.1:99999/"],
 )
-def test_a_checkout_that_cannot_be_reached_is_exit_1_and_one_line(bare: Cuota, address: str) -> None:
+def test_an_unreachable_checkout_exits_with_1_and_prints_one_line(bare: Cuota, address: str) -> None:
     done = bare("sandbox", "complete", address, "--outcome", "approved")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("cuota: The ")

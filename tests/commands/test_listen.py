@@ -24,7 +24,7 @@ Got = Queue[tuple[dict[str, str], bytes]]
 
 @contextlib.contextmanager
 def receiver() -> Iterator[tuple[str, Got]]:
-    """A program on the developer's own machine."""
+    """The developer's own program, which receives forwarded events."""
     got: Got = Queue()
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""`cuota merchant terms`"""
+"""Tests of `cuota merchant terms`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_merchant_has_no_terms_at_first(cuota: Cuota) -> None:
     assert "captures cost nothing" in cuota("merchant", "terms", name).stdout
 
 
-def test_each_change_is_a_version_that_keeps_what_it_does_not_change(cuota: Cuota) -> None:
+def test_each_change_makes_a_new_version_and_keeps_the_other_terms(cuota: Cuota) -> None:
     name = a_merchant(cuota)
     terms(cuota, name, "--percent", "5.9", "--fixed", "0.30", "--refund-fee", "returned")
     first, second = terms(
@@ -75,7 +75,7 @@ def test_each_change_is_a_version_that_keeps_what_it_does_not_change(cuota: Cuot
         (("--percent", "1", "--valid-from", "3d"), "Give a date"),
     ],
 )
-def test_bad_terms_are_refused_in_a_sentence_and_nothing_changes(
+def test_bad_terms_are_refused_with_an_explanation_and_nothing_changes(
     cuota: Cuota, arguments: tuple[str, ...], said: str
 ) -> None:
     name = a_merchant(cuota)

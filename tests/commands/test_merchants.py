@@ -1,4 +1,4 @@
-"""`cuota merchant ...`"""
+"""Tests of `cuota merchant` and its subcommands."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SECRETS = {"clientId", "clientSecret", "audience", "signingSecret", "webhookSecr
 def create(cuota: Cuota, *more: str) -> dict[str, Any]:
     done = cuota("merchant", "create", "--name", f"Shop {secrets.token_hex(4)}", *more, "--json")
     assert done.returncode == 0, done.stderr
-    # Only the line that says which data the command uses.
+    # Standard error has only the line that says which data the command uses.
     assert done.stderr.startswith("cuota: sandbox, data in ")
     assert done.stderr.count("\n") == 1
     return dict(json.loads(done.stdout))
@@ -40,13 +40,13 @@ def create(cuota: Cuota, *more: str) -> dict[str, Any]:
 def read(cuota: Cuota, *arguments: str) -> Any:
     done = cuota(*arguments, "--json")
     assert done.returncode == 0, done.stderr
-    # Only the line that says which data the command uses.
+    # Standard error has only the line that says which data the command uses.
     assert done.stderr.startswith("cuota: sandbox, data in ")
     assert done.stderr.count("\n") == 1
     return json.loads(done.stdout)
 
 
-def test_a_new_merchant_is_printed_with_its_secrets_this_once(cuota: Cuota) -> None:
+def test_a_new_merchant_s_secrets_are_printed_only_once(cuota: Cuota) -> None:
     made = create(cuota)
     assert set(made) == TERMS | SECRETS
     assert UUID(made["merchantId"])
@@ -60,20 +60,20 @@ def test_a_new_merchant_is_printed_with_its_secrets_this_once(cuota: Cuota) -> N
     )
 
 
-def test_without_terms_a_merchant_has_the_documented_ones(cuota: Cuota) -> None:
+def test_a_merchant_without_options_has_the_documented_defaults(cuota: Cuota) -> None:
     made = create(cuota)
     assert (made["minimumAmount"], made["maximumAmount"]) == ("1.00", "2000.00")
     assert (made["deferFundsCapture"], made["profile"], made["origins"]) == (False, "strict", [])
 
 
-def test_every_term_can_be_chosen_and_changed(cuota: Cuota) -> None:
+def test_every_option_of_a_merchant_can_be_chosen_and_changed(cuota: Cuota) -> None:
     made = create(
         cuota, "--minimum", "5", "--maximum", "99.99", "--defer-funds-capture", "--profile", "lenient",
         "--origin", "https://a.example:443/", "--origin", "http://localhost:3000",
     )  # fmt: skip
     assert (made["minimumAmount"], made["maximumAmount"], made["profile"]) == ("5.00", "99.99", "lenient")
     assert made["deferFundsCapture"] is True
-    # Origins as browsers write them: without the scheme's default port.
+    # The command writes origins like browsers, without the scheme's default port.
     assert made["origins"] == ["https://a.example", "http://localhost:3000"]
     changed = read(
         cuota, "merchant", "update", made["name"].upper(), "--no-defer-funds-capture", "--maximum", "50"
@@ -102,7 +102,7 @@ def test_a_rotated_secret_is_new_and_keeps_its_client_id(cuota: Cuota) -> None:
     assert rotated["clientSecret"] != made["clientSecret"]
 
 
-def test_a_revoked_merchant_has_no_live_credential(cuota: Cuota) -> None:
+def test_a_revoked_merchant_has_no_valid_credential(cuota: Cuota) -> None:
     made = create(cuota)
     assert read(cuota, "merchant", "revoke", made["name"]) == {"revoked": 1}
     assert read(cuota, "merchant", "revoke", made["name"]) == {"revoked": 0}
@@ -124,7 +124,7 @@ def test_a_revoked_merchant_is_reinstated_with_a_new_credential(cuota: Cuota) ->
     assert read(cuota, "merchant", "show", made["name"])["clientIds"] == [new["clientId"]]
 
 
-def test_an_update_that_names_no_term_says_so(cuota: Cuota) -> None:
+def test_an_update_without_an_option_is_refused(cuota: Cuota) -> None:
     done = cuota("merchant", "update", create(cuota)["name"])
     assert (done.returncode, done.stdout) == (1, "")
     assert "Nothing was changed" in done.stderr
@@ -150,19 +150,19 @@ def test_an_update_that_names_no_term_says_so(cuota: Cuota) -> None:
         (("--name", "A", "--origin", "javascript:alert(1)"), "--origin javascript:alert(1) "),
     ],
 )
-def test_bad_terms_are_exit_1_and_one_line(
+def test_bad_options_exit_with_1_and_print_one_line(
     cuota: Cuota, arguments: tuple[str | bytes, ...], said: str
 ) -> None:
     done = cuota("merchant", "create", *arguments)
     assert (done.returncode, done.stdout) == (1, "")
     assert said in done.stderr
     assert done.stderr.startswith("cuota: ")
-    # Beside the line that says which data the command uses, if the command got that far.
+    # Standard error may also have the line that says which data the command uses.
     lines = done.stderr.splitlines()
     assert len([line for line in lines if not line.startswith("cuota: sandbox, data in ")]) == 1
 
 
-def test_a_name_is_given_once_whatever_its_case(cuota: Cuota) -> None:
+def test_a_name_can_be_used_only_once_regardless_of_case(cuota: Cuota) -> None:
     first, second = create(cuota), create(cuota)
     for arguments in (
         ("merchant", "create", "--name", first["name"].upper()),
@@ -175,7 +175,7 @@ def test_a_name_is_given_once_whatever_its_case(cuota: Cuota) -> None:
 
 @pytest.mark.parametrize("name", ["nobody", "6cacf954-031b-4611-ba2c-ef68005d3112", b"\xff"])
 @pytest.mark.parametrize("command", ["show", "update", "rotate-secret", "revoke"])
-def test_an_unknown_merchant_is_exit_1_and_says_how_to_find_it(
+def test_an_unknown_merchant_exits_with_1_and_the_error_says_how_to_find_merchants(
     cuota: Cuota, command: str, name: str | bytes
 ) -> None:
     done = cuota("merchant", command, name)
@@ -184,7 +184,7 @@ def test_an_unknown_merchant_is_exit_1_and_says_how_to_find_it(
     assert "`cuota merchant list`" in done.stderr
 
 
-def test_a_reader_that_goes_away_early_is_no_accident(cuota: Cuota) -> None:
+def test_a_closed_pipe_causes_no_unexpected_error(cuota: Cuota) -> None:
     command = [sys.executable, "-m", "cuota", "merchant", "list"]
     process = subprocess.Popen(
         command, env=cuota.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -192,7 +192,7 @@ def test_a_reader_that_goes_away_early_is_no_accident(cuota: Cuota) -> None:
     assert process.stdout
     process.stdout.close()
     assert process.stderr
-    # Only the line that says which data the command uses.
+    # Standard error has only the line that says which data the command uses.
     assert process.stderr.read().count(b"\n") == 1
     assert process.wait() == 1
     process.stderr.close()

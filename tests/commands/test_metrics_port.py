@@ -10,7 +10,7 @@ from support.commands import Cuota
 from support.serving import serving
 
 
-def test_metrics_have_a_port_of_their_own_and_the_public_port_has_none(cuota: Cuota) -> None:
+def test_metrics_are_on_their_own_port_and_not_on_the_public_port(cuota: Cuota) -> None:
     with (
         serving(cuota, "--workers", "2", CUOTA_METRICS_LISTEN="127.0.0.1:0") as (line, _),
         httpx.Client(trust_env=False, timeout=60) as http,
@@ -40,10 +40,10 @@ def test_a_port_that_is_taken_stops_the_start_and_names_the_setting(cuota: Cuota
 @pytest.mark.parametrize(
     "text", ["9090", ":9090", "127.0.0.1", "127.0.0.1:port", "127.0.0.1:70000", "http://127.0.0.1:9"]
 )
-def test_what_is_no_address_and_port_is_refused(text: str) -> None:
+def test_a_text_that_is_no_address_and_port_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="must be an address and port"):
         listen(text)
 
 
-def test_an_ipv6_address_stands_in_brackets() -> None:
+def test_an_ipv6_address_is_written_in_brackets() -> None:
     assert listen("[::1]:9090") == ("::1", 9090)

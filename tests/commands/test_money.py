@@ -15,7 +15,7 @@ def shop(cuota: Cuota) -> str:
     return "Adjusted Shop"
 
 
-def test_an_adjustment_changes_the_books_which_still_close(cuota: Cuota, shop: str) -> None:
+def test_after_an_adjustment_the_trial_balance_has_changed_and_still_closes(cuota: Cuota, shop: str) -> None:
     for amount in ("-5.00", "1.25"):
         done = cuota(
             "merchant", "adjust", shop, "--amount", amount, "--reason", "Chargeback of June", "--json"
@@ -34,7 +34,7 @@ def test_an_adjustment_changes_the_books_which_still_close(cuota: Cuota, shop: s
     assert cuota("verify").returncode == 0
 
 
-def test_the_books_of_a_day_before_everything_are_empty(cuota: Cuota, shop: str) -> None:
+def test_the_trial_balance_of_a_day_before_all_movements_is_empty(cuota: Cuota, shop: str) -> None:
     done = cuota("books", "--as-of", "2020-02-29", "--json")
     assert json.loads(done.stdout) == {"before": "2020-03-01T00:00:00.000Z", "accounts": [], "totals": []}
 
@@ -52,7 +52,7 @@ def test_the_books_of_a_day_before_everything_are_empty(cuota: Cuota, shop: str)
         (("books", "--as-of", "2026-02-30"), 2, "is not a date such as 2026-06-30"),
     ],
 )  # fmt: skip
-def test_a_wrong_call_says_what_to_do(
+def test_a_usage_error_says_what_to_do(
     cuota: Cuota, shop: str, options: tuple[str, ...], code: int, said: str
 ) -> None:
     done = cuota(*(shop if word == "NAME" else word for word in options))

@@ -1,4 +1,4 @@
-"""`cuota migrate`, `verify`, `keys` and `serve`, as a script uses them."""
+"""How scripts use `cuota migrate`, `verify`, `keys` and `serve`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def sql(cuota: Cuota, *statements: str) -> None:
         asyncio.run(run(dict(embedded.dsn_kwargs)))
 
 
-def test_migrate_says_what_it_applied_and_then_that_there_is_nothing(cuota: Cuota) -> None:
+def test_migrate_prints_the_applied_migrations_and_then_that_there_are_none(cuota: Cuota) -> None:
     names = [name for name, _ in files()]
     first = cuota("migrate", "--json")
     assert (first.returncode, json.loads(first.stdout)) == (0, {"applied": names})
@@ -45,7 +45,7 @@ def test_serve_prints_one_line_when_it_is_ready(cuota: Cuota) -> None:
         }
 
 
-def test_two_workers_both_answer_and_count_together(cuota: Cuota) -> None:
+def test_two_workers_both_answer_and_their_metrics_are_added_up(cuota: Cuota) -> None:
     with serving(cuota, "--workers", "2") as (line, process):
         assert line["workers"] == 2
         for _ in range(40):
@@ -63,7 +63,7 @@ def test_two_workers_both_answer_and_count_together(cuota: Cuota) -> None:
     assert [float(row.rpartition(" ")[2]) for row in counted] == [40.0]
 
 
-def test_verify_names_the_altered_row_and_is_exit_1(cuota: Cuota) -> None:
+def test_verify_names_the_altered_row_and_exits_with_1(cuota: Cuota) -> None:
     with serving(cuota) as (line, _):
         settings = {"CUOTA_PUBLIC_URL": line["url"]}
         made = json.loads(cuota("merchant", "create", "--name", "Tampered", "--json", **settings).stdout)
@@ -103,7 +103,7 @@ def test_verify_names_the_altered_row_and_is_exit_1(cuota: Cuota) -> None:
     assert f"{created['orderId']}  orders.captured: is 10000, the ledger says 10001" in people.stdout
 
 
-def test_a_rotated_key_is_named(cuota: Cuota) -> None:
+def test_the_output_names_a_rotated_key(cuota: Cuota) -> None:
     done = cuota("keys", "rotate", "--json")
     added = json.loads(done.stdout)
     assert (done.returncode, set(added), added["algorithm"]) == (0, {"keyId", "algorithm"}, "ES256")
@@ -130,14 +130,14 @@ def test_a_database_of_another_environment_or_release_is_refused_in_one_line(cuo
     sql(cuota, "DELETE FROM migrations WHERE name = '9999_future'")
 
 
-def test_a_merchant_is_told_the_audience_of_the_service_that_ran_last(cuota: Cuota) -> None:
+def test_a_new_merchant_gets_the_audience_of_the_service_that_ran_last(cuota: Cuota) -> None:
     """A service on another port than the default would refuse the default audience."""
     with serving(cuota) as (ready, _):
         made = cuota("merchant", "create", "--name", "Told", "--json")
     assert json.loads(made.stdout)["audience"] == ready["url"]
 
 
-def test_money_that_a_card_refused_is_listed_and_a_nightly_job_notices(cuota: Cuota) -> None:
+def test_a_refused_card_refund_is_listed_and_the_exit_code_tells_a_nightly_job(cuota: Cuota) -> None:
     none = cuota("card-refunds")
     assert (none.returncode, none.stdout) == (0, "No card has refused money back.\n")
     ids = "gen_random_uuid(), '01a1fd26-ec25-7faf-84fe-91b1266e7426', gen_random_uuid()"

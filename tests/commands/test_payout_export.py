@@ -36,7 +36,7 @@ def shop(cuota: Cuota) -> str:
     return str(whose)
 
 
-def test_a_payout_becomes_transactions_that_name_its_lines(cuota: Cuota, shop: str) -> None:
+def test_a_payout_is_exported_as_transactions_that_name_its_lines(cuota: Cuota, shop: str) -> None:
     done = cuota("payout-export", "--merchant", shop, "--payout", PAYOUT)
     assert (done.returncode, done.stdout.count("\n20") + 1) == (0, 3)
     assert "    Expenses:Cuota:Fees  7.38 USD" in done.stdout
@@ -46,7 +46,7 @@ def test_a_payout_becomes_transactions_that_name_its_lines(cuota: Cuota, shop: s
     assert counted.stdout.startswith("1970-01-01 open Assets:Bank\n")
 
 
-def test_an_unknown_payout_is_said_on_one_line(cuota: Cuota, shop: str) -> None:
+def test_an_unknown_payout_is_one_line_of_error(cuota: Cuota, shop: str) -> None:
     done = cuota("payout-export", "--merchant", shop, "--payout", str(uuid4()))
     assert (done.returncode, done.stdout) == (1, "")
     assert "has no payout" in done.stderr

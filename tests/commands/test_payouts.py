@@ -34,12 +34,12 @@ def a_payout(cuota: Cuota, merchant: dict[str, Any], number: int, status: str, *
     )
 
 
-def test_before_the_first_payout_the_list_says_that_there_is_none(cuota: Cuota) -> None:
+def test_before_the_first_payout_the_list_says_that_it_is_empty(cuota: Cuota) -> None:
     done = cuota("payouts", "--merchant", create(cuota)["name"])
     assert (done.returncode, done.stdout) == (0, "No such payouts.\n")
 
 
-def test_payouts_are_listed_by_merchant_and_status_with_what_went_wrong(cuota: Cuota) -> None:
+def test_payouts_are_listed_by_merchant_and_status_with_their_errors(cuota: Cuota) -> None:
     merchant = create(cuota)
     a_payout(cuota, merchant, 1, "paid")
     a_payout(cuota, merchant, 2, "sent", arrival="current_date - 9", tries="7")
@@ -108,7 +108,9 @@ def test_a_merchant_or_a_status_that_does_not_exist_is_refused(
     assert said in done.stderr
 
 
-def test_the_account_is_shown_by_its_last_digits_and_changed_after_three_days(cuota: Cuota) -> None:
+def test_an_account_is_shown_by_its_last_digits_and_a_change_takes_effect_after_three_days(
+    cuota: Cuota,
+) -> None:
     merchant = create(cuota)
     before = shown(cuota, "merchant", "bank", merchant["name"])
     assert (before["inForce"]["last4"], before["pending"], before["earlier"]) == ("6789", None, [])

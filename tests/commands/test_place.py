@@ -39,9 +39,7 @@ def idle() -> Iterator[Cuota]:
         ["approvals", "report", "Alder"],
     ],
 )
-def test_no_command_makes_a_new_sandbox_because_a_folder_was_mistyped(
-    bare: Cuota, command: list[str]
-) -> None:
+def test_a_command_with_a_mistyped_folder_creates_no_new_sandbox(bare: Cuota, command: list[str]) -> None:
     done = bare(*command)
     assert done.returncode == 1
     assert f"There is no database in {bare.data}. Set CUOTA_DATA_DIR" in done.stderr
@@ -49,7 +47,7 @@ def test_no_command_makes_a_new_sandbox_because_a_folder_was_mistyped(
     assert not bare.data.exists()
 
 
-def test_migrate_makes_a_new_database_and_says_where() -> None:
+def test_migrate_creates_a_new_database_and_says_where() -> None:
     with on_a_folder() as command:
         made = command("migrate")
         assert made.returncode == 0, made.stderr
@@ -58,7 +56,7 @@ def test_migrate_makes_a_new_database_and_says_where() -> None:
 
 
 @pytest.mark.parametrize("command", [["merchant", "list"], ["time"], ["verify"], ["migrate"]])
-def test_a_command_names_its_data_and_that_no_service_is_running_on_it(
+def test_a_command_names_its_data_and_says_that_no_service_runs_on_it(
     idle: Cuota, command: list[str]
 ) -> None:
     done = idle(*command, "--json")
@@ -68,14 +66,14 @@ def test_a_command_names_its_data_and_that_no_service_is_running_on_it(
     json.loads(done.stdout)
 
 
-def test_a_command_beside_a_running_service_names_its_address(idle: Cuota) -> None:
+def test_a_command_beside_a_running_service_names_the_service_s_address(idle: Cuota) -> None:
     with serving(idle) as (line, _):
         for command in (["merchant", "list"], ["time"]):
             told = idle(*command).stderr
             assert f"service {line['url']} is running.\n" in told
 
 
-def test_listening_stops_where_no_service_runs_and_says_what_to_do(idle: Cuota) -> None:
+def test_listen_stops_if_no_service_runs_and_says_what_to_do(idle: Cuota) -> None:
     done = idle("listen", "--merchant", "Alder")
     assert done.returncode == 1
     assert f"No service is running on the data in {idle.data}" in done.stderr
@@ -110,7 +108,7 @@ def order(url: str, made: dict[str, str]) -> None:
             time.sleep(0.1)
 
 
-def test_a_checkout_that_does_not_answer_is_told_with_the_service_it_belongs_to(bare: Cuota) -> None:
+def test_the_error_about_an_unreachable_checkout_names_its_service(bare: Cuota) -> None:
     done = bare("sandbox", "complete", "http://127.0.0.1:9/checkout/x?a=b", "--outcome", "approved")
     assert done.returncode == 1
     assert "Is the service running at http://127.0.0.1:9/?" in done.stderr
@@ -124,5 +122,5 @@ def test_a_checkout_that_does_not_answer_is_told_with_the_service_it_belongs_to(
         ("postgres://ana:p%40ss@db", "database postgres://db"),
     ],
 )
-def test_a_database_is_named_without_its_user_and_password(tmp_path: Path, url: str, text: str) -> None:
+def test_a_database_is_shown_without_its_user_and_password(tmp_path: Path, url: str, text: str) -> None:
     assert data_of(load({"CUOTA_DATABASE_URL": url, "CUOTA_DATA_DIR": str(tmp_path)})) == text

@@ -1,4 +1,4 @@
-"""Commands use the service's policy and letter texts, whatever the environment of their own shell says."""
+"""Commands use the service's policy and letter texts, and ignore the settings in the environment of their shell."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def served() -> Iterator[tuple[Cuota, str, str]]:
         yield command, *asyncio.run(run())
 
 
-def test_a_trial_is_judged_by_the_policy_that_the_service_runs_under(
+def test_a_trial_is_judged_by_the_policy_of_the_running_service(
     served: tuple[Cuota, str, str], tmp_path: Path
 ) -> None:
     cuota, shop, _ = served
@@ -67,7 +67,7 @@ def test_a_trial_is_judged_by_the_policy_that_the_service_runs_under(
     assert "under policy 2026-12-own" in cuota("approvals", "report", shop).stdout
 
 
-def test_the_policy_in_force_is_shown_word_for_word_and_a_command_keeps_none(
+def test_policy_show_prints_the_exact_text_in_force_and_stores_nothing(
     served: tuple[Cuota, str, str], tmp_path: Path
 ) -> None:
     cuota, _, _ = served
@@ -91,7 +91,7 @@ def test_the_letter_is_printed_as_the_service_writes_it(served: tuple[Cuota, str
 
 
 @pytest.mark.parametrize("text", [None, "version = 1"])
-def test_a_bad_policy_in_the_shell_stops_serve_and_no_command_that_needs_none(
+def test_a_bad_policy_setting_stops_serve_but_no_command_that_needs_no_policy(
     served: tuple[Cuota, str, str], tmp_path: Path, text: str | None
 ) -> None:
     cuota, shop, _ = served
@@ -106,7 +106,7 @@ def test_a_bad_policy_in_the_shell_stops_serve_and_no_command_that_needs_none(
     assert stopped.stderr.count("bad.toml") == 1
 
 
-def test_a_changed_policy_is_refused_once_it_has_decided_and_replaced_before(
+def test_a_policy_text_can_be_replaced_until_it_has_decided_an_order(
     served: tuple[Cuota, str, str],
 ) -> None:
     cuota, _, _ = served
@@ -136,7 +136,7 @@ def test_a_changed_policy_is_refused_once_it_has_decided_and_replaced_before(
         asyncio.run(run(dict(embedded.dsn_kwargs)))
 
 
-def test_a_check_says_where_a_new_consumer_begins_and_warns_where_none_is_approved(
+def test_policy_check_shows_the_score_of_a_new_consumer_and_warns_if_none_would_be_approved(
     bare: Cuota, tmp_path: Path
 ) -> None:
     facts = json.loads(bare("policy", "check", str(_changed(tmp_path, "good")), "--json").stdout)
@@ -152,13 +152,15 @@ def test_a_check_says_where_a_new_consumer_begins_and_warns_where_none_is_approv
     assert "Warning: this policy declines a new consumer's order of $150.00" in small.stdout
 
 
-def test_a_check_refuses_another_text_under_the_releases_version(bare: Cuota, tmp_path: Path) -> None:
+def test_policy_check_refuses_another_text_with_the_version_of_the_release_s_policy(
+    bare: Cuota, tmp_path: Path
+) -> None:
     refused = bare("policy", "check", str(_changed(tmp_path, VERSION)))
     assert (refused.returncode, refused.stdout) == (1, "")
     assert f"has version {VERSION}, but the policy of this release has the same version" in refused.stderr
 
 
-def test_a_wrong_file_and_a_wrong_line_are_named_once(bare: Cuota, tmp_path: Path) -> None:
+def test_the_error_names_a_wrong_file_or_line_once(bare: Cuota, tmp_path: Path) -> None:
     missing = bare("policy", "check", "/nowhere.toml")
     assert missing.stderr == "cuota: Cannot use /nowhere.toml as a policy: No such file or directory\n"
     path = tmp_path / "torn.toml"

@@ -53,7 +53,9 @@ def test_without_a_terminal_plain_lines_give_the_count_the_share_and_the_time(
 
 
 @pytest.mark.usefixtures("often")
-def test_a_total_that_is_not_known_is_not_made_up(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_known_total_no_share_or_remaining_time_is_printed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     with progress("Exporting", "rows") as told:
         line = printed_until("12", capsys, told, 12).splitlines()[-1]
     assert line.startswith("Exporting: 12 rows, 0:0")
@@ -62,7 +64,7 @@ def test_a_total_that_is_not_known_is_not_made_up(capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.usefixtures("often")
-def test_lines_go_on_while_the_work_itself_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_lines_continue_while_the_work_reports_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     with progress("Waiting") as told:
         printed_until("Waiting", capsys, told, 0)
         printed_until("Waiting", capsys, lambda *_: None)
@@ -96,7 +98,7 @@ def read_all(reader: int) -> str:
         while True:
             try:
                 piece = file.read(65536)
-            except OSError:  # how a terminal says that the other side is closed
+            except OSError:  # the error by which a terminal reports that the other side is closed
                 piece = b""
             if not piece:
                 return found.decode()
@@ -104,11 +106,11 @@ def read_all(reader: int) -> str:
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0, "0:00"), (7.4, "0:07"), (65, "1:05"), (3_723, "1:02:03")])
-def test_a_span_of_time_is_read_at_a_glance(seconds: float, text: str) -> None:
+def test_a_span_of_time_is_printed_as_minutes_and_seconds(seconds: float, text: str) -> None:
     assert span(seconds) == text
 
 
-def test_no_time_is_foretold_from_the_first_few_percent() -> None:
+def test_no_remaining_time_is_predicted_during_the_first_ten_percent() -> None:
     state = module._State("Verifying", "orders", 100)
     state(9)
     assert state.remaining() == ""

@@ -10,7 +10,7 @@ from support.commands import Cuota
 ORDER = "01a1fd26-ec25-7faf-84fe-91b1266e7426"
 
 
-def test_nothing_has_happened_yet(cuota: Cuota) -> None:
+def test_on_a_new_sandbox_cuota_rails_lists_nothing(cuota: Cuota) -> None:
     done = cuota("rails")
     assert done.returncode == 0
     assert "sandbox (active)\n  charges in the last day: 0, of which declined: 0" in done.stdout
@@ -18,7 +18,7 @@ def test_nothing_has_happened_yet(cuota: Cuota) -> None:
     assert "No open disputes" in done.stdout
 
 
-def test_charges_and_what_an_operator_must_look_at_are_listed(cuota: Cuota) -> None:
+def test_charges_and_the_cases_for_the_operator_are_listed(cuota: Cuota) -> None:
     charge = f"gen_random_uuid(), '{ORDER}', gen_random_uuid(), 1, 2500"
     event = f"""INSERT INTO card_events (merchant_id, order_id, rail, at, received_at, applied_at, amount, event_id, kind, reference)
         VALUES ('{ORDER}', '{ORDER}', 'sandbox', now(), now(), now(), 1500"""

@@ -1,4 +1,4 @@
-"""`cuota listen` and `cuota webhook replay`, as a person uses them, also without any data."""
+"""How a person uses `cuota listen` and `cuota webhook replay`, even without any data."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from support.commands import Cuota
 @pytest.mark.parametrize(
     "command", [["verify"], ["listen", "--merchant", "x"], ["webhook", "replay", "--merchant", "x", "--all"]]
 )
-def test_a_folder_without_a_database_is_told_and_not_made(bare: Cuota, command: list[str]) -> None:
+def test_a_folder_without_a_database_is_reported_and_no_database_is_created(
+    bare: Cuota, command: list[str]
+) -> None:
     done = bare(*command)
     assert done.returncode == 1
     assert f"There is no database in {bare.data}. Set CUOTA_DATA_DIR" in done.stderr
     assert not bare.data.exists()
 
 
-def test_nothing_is_sent_again_because_an_option_was_forgotten(cuota: Cuota) -> None:
+def test_a_replay_with_a_forgotten_option_sends_nothing(cuota: Cuota) -> None:
     assert cuota("merchant", "create", "--name", "Alder").returncode == 0
     done = cuota("webhook", "replay", "--merchant", "Alder")
     assert done.returncode == 1
@@ -28,7 +30,7 @@ def test_nothing_is_sent_again_because_an_option_was_forgotten(cuota: Cuota) -> 
     assert json.loads(again.stdout) == {"replayed": 0}
 
 
-def test_listening_refuses_an_address_that_is_none(bare: Cuota) -> None:
+def test_listen_refuses_an_invalid_address(bare: Cuota) -> None:
     done = bare("listen", "--merchant", "Alder", "--forward", "notaurl")
     assert done.returncode == 1
     assert "--forward notaurl" in done.stderr

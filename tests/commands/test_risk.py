@@ -79,7 +79,7 @@ def test_a_decision_is_explained_in_words_with_its_numbers(decided: Decided) -> 
         assert words in done.stdout, words
 
 
-def test_its_score_is_the_sum_that_is_shown(decided: Decided) -> None:
+def test_the_shown_contributions_add_up_to_the_score(decided: Decided) -> None:
     done = decided.cuota("explain", "decision", decided.decisions[decided.approved], "--json")
     facts = json.loads(done.stdout)
     assert facts["approved"] is True
@@ -98,7 +98,7 @@ def test_the_letter_of_a_decline_is_printed_and_an_approval_has_none(decided: De
     assert "was an approval" in none.stderr
 
 
-def test_an_order_is_explained_with_what_happened_and_each_decision(decided: Decided) -> None:
+def test_an_order_is_explained_with_its_history_and_each_decision(decided: Decided) -> None:
     told = decided.cuota("explain", "order", decided.declined)
     assert told.returncode == 0
     for words in (
@@ -133,14 +133,14 @@ def test_a_plan_is_explained_payment_by_payment(decided: Decided) -> None:
 
 
 @pytest.mark.parametrize("what", ["decision", "order", "plan"])
-def test_what_is_not_there_is_said_to_be_so(decided: Decided, what: str) -> None:
+def test_an_unknown_id_is_reported_as_not_found(decided: Decided, what: str) -> None:
     unknown = decided.cuota("explain", what, "00000000-0000-4000-8000-000000000000")
     assert unknown.returncode == 1
     assert "There is no" in unknown.stderr
     assert decided.cuota("explain", what, "rubbish").returncode == (2 if what == "decision" else 1)
 
 
-def test_every_decision_made_again_comes_out_the_same(decided: Decided) -> None:
+def test_every_repeated_decision_has_the_same_result(decided: Decided) -> None:
     done = decided.cuota("decide", "--replay")
     assert (done.returncode, done.stdout) == (0, "3 decisions repeated; 0 differ.\n")
     facts = json.loads(
@@ -150,7 +150,7 @@ def test_every_decision_made_again_comes_out_the_same(decided: Decided) -> None:
     assert json.loads(decided.cuota("decide", "--replay", "--json", "--until", "1h").stdout)["decisions"] == 0
 
 
-def test_without_replay_nothing_is_decided(decided: Decided) -> None:
+def test_without_the_option_replay_no_decision_is_repeated(decided: Decided) -> None:
     assert decided.cuota("decide").returncode == 2
 
 
@@ -183,7 +183,9 @@ def test_one_altered_decision_is_found_and_shown(decided: Decided, name: str) ->
     assert "GIVES A DIFFERENT RESULT" in told.stdout or name.strip() == "again"
 
 
-def test_a_decision_of_before_facts_were_kept_is_counted_and_no_difference(decided: Decided) -> None:
+def test_a_decision_without_stored_facts_is_counted_and_not_reported_as_a_difference(
+    decided: Decided,
+) -> None:
     old = (
         "INSERT INTO decisions (merchant_id, order_id, decided_at, approved, reasons, policy_version, inputs)"
         f" SELECT merchant_id, order_id, now(), true, '{{x}}', 'old', '{{}}' FROM orders WHERE order_id = '{decided.approved}'"
@@ -250,7 +252,7 @@ def test_another_policy_is_simulated_on_the_same_facts(decided: Decided) -> None
     assert "newly declined 1 $1,500.00 $0.00" in " ".join(told.stdout.split())
 
 
-def test_what_was_not_paid_later_is_counted_with_the_orders_that_would_not_have_been(
+def test_the_simulation_counts_unpaid_amounts_of_the_orders_that_it_would_decline(
     decided: Decided,
 ) -> None:
     late = f"UPDATE installments SET failures = 2 WHERE number = 2 AND order_id = '{decided.approved}'"
@@ -264,7 +266,7 @@ def test_what_was_not_paid_later_is_counted_with_the_orders_that_would_not_have_
     assert facts["would"]["approve"]["unpaid"] == "0.00"
 
 
-def test_simulating_stores_and_changes_nothing(decided: Decided) -> None:
+def test_a_simulation_stores_and_changes_nothing(decided: Decided) -> None:
     decided.cuota("policy", "simulate", _file(decided, "2026-12-unseen", new="200.00"), "--since", "1d")
     done = decided.cuota("decide", "--replay", "--json")
     assert json.loads(done.stdout)["decisions"] == 3

@@ -39,7 +39,7 @@ def told() -> Iterator[Cuota]:
         yield command
 
 
-def test_the_newest_is_printed_first_with_its_day_and_no_control_characters(told: Cuota) -> None:
+def test_the_newest_message_is_printed_first_with_its_day_and_without_control_characters(told: Cuota) -> None:
     done = told("sandbox", "inbox")
     assert done.returncode == 0
     heads = [line.partition("UTC  ")[2] for line in done.stdout.splitlines() if not line.startswith(" ")]
@@ -50,7 +50,7 @@ def test_the_newest_is_printed_first_with_its_day_and_no_control_characters(told
     assert "\x1b" not in done.stdout
 
 
-def test_a_script_gets_json_of_one_recipient(told: Cuota) -> None:
+def test_a_script_can_get_the_messages_of_one_recipient_as_json(told: Cuota) -> None:
     done = told("sandbox", "inbox", "--json", "--to", "(917) 555-0199")
     [only] = json.loads(done.stdout)
     assert (only["channel"], only["to"], only["subject"], only["text"]) == (
@@ -62,7 +62,7 @@ def test_a_script_gets_json_of_one_recipient(told: Cuota) -> None:
     assert set(only) == {"id", "channel", "to", "subject", "text", "createdAt"}
 
 
-def test_a_limit_is_kept(told: Cuota) -> None:
+def test_the_option_limit_is_respected(told: Cuota) -> None:
     assert len(json.loads(told("sandbox", "inbox", "--json", "--limit", "2").stdout)) == 2
 
 
@@ -72,13 +72,15 @@ def test_an_inbox_without_messages_says_so(told: Cuota) -> None:
 
 
 @pytest.mark.parametrize("wrong", [["--limit", "0"], ["--limit", "x"], ["--limit", "10001"], ["--to", " "]])
-def test_wrong_use_is_told(bare: Cuota, wrong: list[str]) -> None:
+def test_usage_errors_are_explained(bare: Cuota, wrong: list[str]) -> None:
     done = bare("sandbox", "inbox", *wrong)
     assert done.returncode == 2
     assert f"argument {wrong[0]}: must be" in done.stderr
 
 
-def test_production_has_no_inbox_and_says_so_before_any_database(bare: Cuota) -> None:
+def test_in_production_the_command_says_that_there_is_no_inbox_without_opening_a_database(
+    bare: Cuota,
+) -> None:
     done = bare("sandbox", "inbox", **PRODUCTION)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (

@@ -68,7 +68,7 @@ LIVE = {
     ],
 )
 @pytest.mark.parametrize("command", ["serve", "verify"])
-def test_a_bad_setting_is_named_with_what_it_should_be(
+def test_the_error_names_a_bad_setting_and_what_it_should_be(
     bare: Cuota, command: str, name: str, value: str, said: str
 ) -> None:
     port = ["--port", "0"] if command == "serve" else []
@@ -119,7 +119,7 @@ def test_all_bad_settings_are_named_at_once(bare: Cuota) -> None:
     ],
 )
 @pytest.mark.parametrize("command", ["serve", "migrate"])
-def test_production_is_refused_with_anything_of_the_sandbox(
+def test_production_refuses_every_setting_of_the_sandbox(
     bare: Cuota, command: str, change: dict[str, str], said: str
 ) -> None:
     port = ["--port", "0"] if command == "serve" else []
@@ -144,7 +144,7 @@ def test_production_is_refused_with_anything_of_the_sandbox(
         ),
     ],
 )
-def test_live_messages_without_what_they_go_by_are_refused_at_the_start(
+def test_live_messages_without_their_settings_are_refused_at_the_start(
     bare: Cuota, lacking: list[str], said: list[str]
 ) -> None:
     kept = {name: value for name, value in LIVE.items() if name not in lacking}
@@ -154,13 +154,13 @@ def test_live_messages_without_what_they_go_by_are_refused_at_the_start(
     assert all(words in done.stderr for words in said)
 
 
-def test_a_bad_hook_is_named_once_and_not_as_missing_too(bare: Cuota) -> None:
+def test_a_bad_hook_is_reported_once_and_not_also_as_missing(bare: Cuota) -> None:
     done = bare("verify", **{**LIVE, "CUOTA_TEXT_HOOK_URL": "texts", "CUOTA_SMTP_URL": "x"})
     assert done.stderr.count("CUOTA_TEXT_HOOK_URL") == 1
     assert done.stderr.count("CUOTA_SMTP_URL") == 1
 
 
-def test_live_messages_go_by_what_was_set_and_no_secret_is_printed(tmp_path: Path) -> None:
+def test_live_messages_use_their_settings_and_no_secret_is_printed(tmp_path: Path) -> None:
     settings = config.load({**LIVE, "CUOTA_DATA_DIR": str(tmp_path)})
     server = MailServer("mail.example", 587, False, "mailer@shop", "p@ss")
     senders = Senders(server, "pay@mail.example", LIVE["CUOTA_TEXT_HOOK_URL"], f"whsec_{KEY}", secure=False)
@@ -176,7 +176,7 @@ def test_live_messages_go_by_what_was_set_and_no_secret_is_printed(tmp_path: Pat
     assert production.secure
 
 
-def test_settings_of_rails_that_operators_wrote_are_passed_on_as_they_are_and_never_shown(
+def test_settings_of_an_operator_s_own_rail_are_passed_unchanged_and_never_shown(
     tmp_path: Path,
 ) -> None:
     environ = {"CUOTA_DATA_DIR": str(tmp_path), "CUOTA_RAIL_PASSWORD": " p@ss ", "CUOTA_RAILING": ""}
@@ -188,14 +188,14 @@ def test_settings_of_rails_that_operators_wrote_are_passed_on_as_they_are_and_ne
         config.load({**environ, "CUOTA_RAILING": "x"})
 
 
-def test_a_data_folder_that_is_a_file_is_named(bare: Cuota) -> None:
+def test_the_error_names_a_data_folder_that_is_a_file(bare: Cuota) -> None:
     done = bare("verify", CUOTA_DATA_DIR=os.__file__)
     assert done.returncode == 1
     assert "CUOTA_DATA_DIR" in done.stderr
 
 
 @pytest.mark.parametrize("command", ["serve", "verify"])
-def test_a_rail_that_is_not_there_is_named(cuota: Cuota, command: str) -> None:
+def test_the_error_names_a_rail_that_does_not_exist(cuota: Cuota, command: str) -> None:
     port = ["--port", "0"] if command == "serve" else []
     done = cuota(command, *port, CUOTA_CARD_RAIL=RAIL)
     assert (done.returncode, done.stdout) == (1, "")
@@ -203,7 +203,7 @@ def test_a_rail_that_is_not_there_is_named(cuota: Cuota, command: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["serve", "verify"])
-def test_another_secret_key_than_the_databases_is_named(cuota: Cuota, command: str) -> None:
+def test_a_secret_key_that_differs_from_the_database_s_key_is_reported(cuota: Cuota, command: str) -> None:
     assert cuota("merchant", "list").returncode == 0
     port = ["--port", "0"] if command == "serve" else []
     done = cuota(command, *port, CUOTA_SECRET_KEY=KEY)

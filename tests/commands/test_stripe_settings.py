@@ -1,4 +1,5 @@
-"""The settings of the card rail `stripe`: a missing key, or one of the other environment, stops the start with a sentence."""
+"""The settings of the card rail `stripe`: a missing key, or a key of the other environment, stops the start with an
+explanation."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ def refused(tmp_path: Path, **given: str) -> list[str]:
     return str(problem.value).splitlines()
 
 
-def test_the_keys_reach_the_rail_and_are_shown_nowhere(tmp_path: Path) -> None:
+def test_the_keys_are_passed_to_the_rail_and_never_shown(tmp_path: Path) -> None:
     settings = read(tmp_path, **STRIPE, CUOTA_STRIPE_API_URL="http://127.0.0.1:8420/")
     assert settings.rails.stripe == StripeKeys(
         "sk_test_canary0secret", "pk_test_public00", "whsec_canary0signing", "http://127.0.0.1:8420"
@@ -43,7 +44,7 @@ def test_the_keys_reach_the_rail_and_are_shown_nowhere(tmp_path: Path) -> None:
     assert not any(canary in repr(settings) + repr(settings.rails) for canary in CANARIES)
 
 
-def test_a_kept_rail_gets_its_keys_too(tmp_path: Path) -> None:
+def test_a_previous_rail_that_is_still_loaded_gets_its_keys_too(tmp_path: Path) -> None:
     settings = read(tmp_path, **{**STRIPE, "CUOTA_CARD_RAIL": "sandbox"}, CUOTA_CARD_RAILS_KEPT="stripe")
     assert settings.rails.stripe is not None
 
@@ -54,7 +55,7 @@ def test_keys_without_the_rail_are_not_used(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("missing", [name for name in STRIPE if name.startswith("CUOTA_STRIPE_")])
 @pytest.mark.parametrize("how", ["CUOTA_CARD_RAIL", "CUOTA_CARD_RAILS_KEPT"])
-def test_a_missing_key_is_named(tmp_path: Path, missing: str, how: str) -> None:
+def test_the_error_names_a_missing_key(tmp_path: Path, missing: str, how: str) -> None:
     given = {name: text for name, text in STRIPE.items() if name not in {missing, "CUOTA_CARD_RAIL"}}
     (said,) = refused(tmp_path, **given, **{how: "stripe"})
     assert said.startswith(f"{missing}: must be set if a card rail is stripe, because")
@@ -71,7 +72,7 @@ def test_a_missing_key_is_named(tmp_path: Path, missing: str, how: str) -> None:
         ("CUOTA_STRIPE_WEBHOOK_SECRET", "whsec_"),
     ],
 )
-def test_a_key_in_the_wrong_place_is_named_once_and_not_repeated(
+def test_a_key_in_the_wrong_setting_is_reported_once_and_its_value_is_not_shown(
     tmp_path: Path, name: str, text: str
 ) -> None:
     (said,) = refused(tmp_path, **{**STRIPE, name: text})
@@ -94,7 +95,7 @@ def test_a_live_publishable_key_in_the_sandbox_stops_the_start(tmp_path: Path) -
     ]
 
 
-def test_production_takes_live_keys_only_and_no_stand_in(tmp_path: Path) -> None:
+def test_production_accepts_only_live_keys_and_no_stand_in(tmp_path: Path) -> None:
     assert read(tmp_path, **PRODUCTION | LIVE).rails.stripe is not None
     assert refused(tmp_path, **PRODUCTION | STRIPE) == [
         "CUOTA_STRIPE_SECRET_KEY: this is a test key, but production needs a live key.",
@@ -106,7 +107,7 @@ def test_production_takes_live_keys_only_and_no_stand_in(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("command", [("serve", "--port", "0"), ("migrate",)])
-def test_a_command_stops_with_the_sentence(bare: Cuota, command: tuple[str, ...]) -> None:
+def test_a_command_stops_with_the_same_explanation(bare: Cuota, command: tuple[str, ...]) -> None:
     done = bare(*command, **{**STRIPE, "CUOTA_STRIPE_SECRET_KEY": "sk_live_canary0secret"})
     assert (done.returncode, done.stdout) == (1, "")
     assert (

@@ -35,20 +35,20 @@ def test_the_clock_is_shown_to_people_and_to_scripts(cuota: Cuota) -> None:
     assert facts["moving"] is False
 
 
-def test_an_advance_says_from_where_to_where(cuota: Cuota) -> None:
+def test_an_advance_prints_the_time_before_and_after(cuota: Cuota) -> None:
     before = now(cuota)
     moved = json.loads(cuota("time", "advance", "36h", "--json").stdout)
     span = datetime.fromisoformat(moved["to"]) - datetime.fromisoformat(moved["from"])
     assert abs(span - timedelta(hours=36)) < timedelta(milliseconds=2)
     assert now(cuota) >= before + timedelta(hours=36)
-    # Moving the clock takes a moment of real time, by which the clock is behind.
+    # Moving the clock takes a moment of real time, so the clock is behind by that moment.
     assert re.search(r"1 day, 1[12]:\d\d:\d\d ahead", cuota("time").stdout)
     assert "The service's clock is at" in cuota("time", "advance", "90m").stdout
-    # --json also counts before the command's name.
+    # --json also works before the command's name.
     assert json.loads(cuota("time", "--json", "advance", "1m").stdout)["stopped"] is False
 
 
-def test_a_fork_is_taken_listed_gone_back_to_and_dropped(cuota: Cuota) -> None:
+def test_a_fork_is_created_listed_restored_and_dropped(cuota: Cuota) -> None:
     cuota("merchant", "create", "--name", "Before")
     taken = json.loads(cuota("time", "fork", "one", "--json").stdout)
     assert taken["rows"] >= 2
@@ -71,7 +71,7 @@ def test_a_fork_is_taken_listed_gone_back_to_and_dropped(cuota: Cuota) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "soon", "14", "-1d", "2026-02-30", "2026-12-25T09:30"])
-def test_what_is_no_instant_is_wrong_use(bare: Cuota, text: str) -> None:
+def test_a_text_that_is_no_instant_is_a_usage_error(bare: Cuota, text: str) -> None:
     done = bare("time", "advance", f" {text}" if text.startswith("-") else text)
     assert done.returncode == 2
     assert "SPAN_OR_DATE" in done.stderr
@@ -80,7 +80,9 @@ def test_what_is_no_instant_is_wrong_use(bare: Cuota, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "why"), [("2020-01-01", "not later than the service's clock"), ("400w", "5 years")]
 )
-def test_an_instant_that_cannot_be_is_refused_and_the_clock_stays(cuota: Cuota, text: str, why: str) -> None:
+def test_an_impossible_instant_is_refused_and_the_clock_does_not_move(
+    cuota: Cuota, text: str, why: str
+) -> None:
     before = now(cuota)
     done = cuota("time", "advance", text)
     assert done.returncode == 1

@@ -64,7 +64,7 @@ def test_more_than_two_decimal_places_in_value_are_refused(text: str) -> None:
         money.cents_of(Decimal(text))
 
 
-def test_trailing_zeros_are_not_decimal_places_however_many() -> None:
+def test_trailing_zeros_do_not_count_as_decimal_places() -> None:
     assert money.cents_of(Decimal("7." + "0" * 6000)) == 700
 
 
@@ -89,7 +89,7 @@ def test_trailing_zeros_are_not_decimal_places_however_many() -> None:
         "1\n",
     ],
 )
-def test_a_string_that_is_no_plain_decimal_is_refused(value: str) -> None:
+def test_a_string_that_is_not_a_plain_decimal_is_refused(value: str) -> None:
     with pytest.raises(BadAmount, match="plain decimal"):
         money.cents_of(value)
 
@@ -101,13 +101,13 @@ def test_a_string_of_more_than_64_characters_is_refused() -> None:
 
 
 @pytest.mark.parametrize("value", [True, False, None, [10], {}, 10.0, b"10"])
-def test_what_is_neither_number_nor_string_is_refused_and_a_float_is_no_number(value: object) -> None:
+def test_a_value_that_is_neither_a_decimal_nor_a_string_is_refused_even_a_float(value: object) -> None:
     with pytest.raises(BadAmount):
         money.cents_of(value)
 
 
 @pytest.mark.parametrize(("cents", "text"), [(0, "0.00"), (5, "0.05"), (12345, "123.45"), (10000, "100.00")])
-def test_answers_print_two_decimal_places(cents: int, text: str) -> None:
+def test_amounts_in_answers_have_two_decimal_places(cents: int, text: str) -> None:
     assert str(money.decimal_from(cents)) == text
     assert money.text_of(cents) == text
 
@@ -121,7 +121,7 @@ def test_the_sign_stands_before_a_negative_amount(cents: int) -> None:
     assert Decimal(money.text_of(cents)) * 100 == cents
 
 
-def test_people_read_dollars_with_groups_and_other_currencies_by_their_code() -> None:
+def test_text_for_people_has_grouped_dollars_and_other_currencies_with_their_code() -> None:
     assert money.shown(123_450) == "$1,234.50"
     assert money.shown(-5) == "-$0.05"
     assert money.shown(123_450, "CAD") == "CAD 1,234.50"

@@ -27,7 +27,8 @@ from support.folders import new_folder
 
 _TABLES = {name for name, place in PLACES.items() if place == MERCHANT}
 _MENTION = re.compile(r"(?:FROM|JOIN|INTO|UPDATE)\s+(\w+)")
-# A join by `x.merchant_id = y.merchant_id` does not count: Citus then reads every shard. Nor does a merchant that may be null.
+# A join by `x.merchant_id = y.merchant_id` is not enough, because Citus then reads every shard. A merchant that may be
+# null is not enough either.
 _KEY = re.compile(r"(?<!IS NULL OR \w\.)merchant_id\s*=\s*\$\d|INTO \w+(?: AS \w+)?\s*\(merchant_id")
 
 
@@ -42,7 +43,7 @@ async def owner(own_database: dict[str, Any]) -> Any:
     await connection.close()
 
 
-async def test_every_table_has_its_place_and_no_place_is_without_its_table(owner: asyncpg.Connection) -> None:
+async def test_every_table_has_a_place_and_every_place_has_a_table(owner: asyncpg.Connection) -> None:
     rows = await owner.fetch(
         "SELECT schemaname, tablename FROM pg_tables WHERE schemaname !~ '^(pg_|information)'"
     )
@@ -50,7 +51,9 @@ async def test_every_table_has_its_place_and_no_place_is_without_its_table(owner
     assert {row["schemaname"] for row in rows} == {"public", *citus.SIMULATORS}
 
 
-async def test_every_unique_key_of_a_merchants_table_holds_the_merchant(owner: asyncpg.Connection) -> None:
+async def test_every_unique_key_of_a_merchant_s_table_contains_the_merchant(
+    owner: asyncpg.Connection,
+) -> None:
     """Citus accepts no other unique key, because each shard checks only its own rows."""
     rows = await owner.fetch(
         """SELECT c.relname AS table, i.indexrelid::regclass::text AS index, EXISTS (
@@ -64,11 +67,11 @@ async def test_every_unique_key_of_a_merchants_table_holds_the_merchant(owner: a
     assert [row["index"] for row in rows if not row["named"]] == []
 
 
-async def test_no_foreign_key_leads_from_one_place_to_another(owner: asyncpg.Connection) -> None:
+async def test_no_foreign_key_connects_tables_of_different_places(owner: asyncpg.Connection) -> None:
     rows = await owner.fetch(
         """SELECT conrelid::regclass::text AS here, confrelid::regclass::text AS there FROM pg_constraint
         WHERE contype = 'f' AND connamespace = 'public'::regnamespace AND conrelid::regclass::text = ANY ($1)""",
-        # On a Citus cluster, the coordinator also has the shards of the tables that are on every node.
+        # On a Citus cluster, the coordinator also has the shards of reference tables.
         list(PLACES),
     )
     assert rows
@@ -76,7 +79,7 @@ async def test_no_foreign_key_leads_from_one_place_to_another(owner: asyncpg.Con
         assert PLACES[row["here"]] == PLACES[row["there"]], row
 
 
-def test_the_plan_moves_each_table_once_and_what_others_refer_to_first() -> None:
+def test_each_table_is_distributed_once_and_after_the_tables_that_it_references() -> None:
     plan = citus.statements()
     moved = [table for table, _ in plan]
     assert sorted(moved) == sorted(name for name, place in PLACES.items() if place != COORDINATOR)
@@ -111,7 +114,7 @@ def test_a_statement_names_the_merchant_for_each_of_its_sharded_tables(name: str
 
 
 @pytest.mark.parametrize(("name", "sql"), list(save_functions.statements()), ids=lambda value: value[:40])
-def test_a_statement_that_saves_names_one_merchant_and_one_table(name: str, sql: str) -> None:
+def test_each_statement_that_saves_an_order_names_one_merchant_and_one_table(name: str, sql: str) -> None:
     """Then Citus needs only one shard. A statement must not assign an element of an array, because Citus 13.2 crashes on it."""
     assert len([table for table in mentioned(sql) if table in PLACES]) == 1
     assert re.search(r"merchant_id = \$1::uuid|\(merchant_id,.*?(?:VALUES \(|SELECT )\$1::uuid", sql)
@@ -119,20 +122,20 @@ def test_a_statement_that_saves_names_one_merchant_and_one_table(name: str, sql:
 
 
 @pytest.mark.parametrize(("name", "sql"), list(every_statement()), ids=lambda value: value[:40])
-def test_no_statement_joins_a_sharded_table_with_one_of_the_coordinator(name: str, sql: str) -> None:
+def test_no_statement_joins_a_sharded_table_with_a_table_of_the_coordinator(name: str, sql: str) -> None:
     places = {PLACES[table] for table in mentioned(sql) if table in PLACES}
     assert name.startswith("clock.") or not {MERCHANT, COORDINATOR} <= places
 
 
-def test_no_statement_writes_what_is_on_every_node_and_reads_or_writes_a_shard() -> None:
+def test_no_statement_writes_a_reference_table_and_also_uses_a_sharded_table() -> None:
     for name, sql in every_statement():
         written = {PLACES.get(table) for table in re.findall(r"(?:INTO|UPDATE|DELETE FROM)\s+(\w+)", sql)}
         read = {PLACES.get(table) for table in mentioned(sql)}
         assert EVERYWHERE not in written or not {MERCHANT, CONSUMER} & read, name
 
 
-def test_no_statement_joins_a_consumers_shard_with_anything_else() -> None:
-    """A consumer's limit and a merchant's orders are on different nodes: no statement may need both at once."""
+def test_no_statement_joins_a_consumer_s_table_with_another_table() -> None:
+    """A consumer's limit and a merchant's orders are on different nodes, so no statement may use both."""
     found = {
         name: {PLACES[table] for table in mentioned(sql) if table in PLACES}
         for name, sql in every_statement()
@@ -155,7 +158,7 @@ def test_a_function_of_the_limit_names_one_consumer_in_each_statement(function: 
         assert re.search(r"consumer_id = consumer|VALUES \(consumer,", statement), statement
 
 
-def test_no_exception_outlives_its_statement() -> None:
+def test_every_exception_still_has_its_statement() -> None:
     names = dict(every_statement())
     assert set(ACROSS) <= set(names)
     for name in ACROSS:
@@ -167,13 +170,13 @@ def test_no_exception_outlives_its_statement() -> None:
 
 @pytest.fixture
 def fresh() -> Iterator[dict[str, str]]:
-    """The environment of a command on a data folder with nothing in it."""
+    """Return the environment of a command on an empty data folder."""
     path = new_folder("cuota-test-")
     yield {**os.environ, "CUOTA_DATA_DIR": str(path / "data")}
     shutil.rmtree(path, ignore_errors=True)
 
 
-def test_migrating_to_shards_says_where_citus_is_missing_and_changes_nothing(fresh: dict[str, str]) -> None:
+def test_without_citus_the_command_says_so_and_changes_nothing(fresh: dict[str, str]) -> None:
     call = [sys.executable, "-m", "cuota", "migrate", "--json"]
     refused = subprocess.run([*call, "--citus"], env=fresh, capture_output=True, text=True, check=False)
     assert refused.returncode == 1

@@ -32,7 +32,7 @@ async def cluster(citus: str) -> AsyncIterator[Cluster]:
     await session.close()
 
 
-# Modules whose statements a request of a merchant or of a shopper runs.
+# Modules whose statements run in requests of merchants or consumers.
 ONE_TASK = (
     "orders.",
     "listing.",
@@ -59,7 +59,7 @@ SAMPLES = {
 
 
 def literal(kind: str) -> str:
-    """A value of this type, as SQL."""
+    """Return an SQL value of this type."""
     base = kind.removesuffix("[]")
     sample = SAMPLES.get(base, "2026-03-01" if base.startswith(("timestamp", "date")) else "1")
     if base != kind:
@@ -81,7 +81,7 @@ async def tasks(session: asyncpg.Connection, sql: str) -> list[int]:
     """Return the number of shards for each part of a statement. The plan is a custom plan, as in the service's sessions."""
     prepared = await session.prepare(sql)
     literals = [
-        # Such a parameter is null when all are meant, which is the widest that the statement reads.
+        # Null means all rows for such a parameter, and then the statement reads the most.
         f"NULL::{each.name}" if re.search(rf"\${n}::\w+ IS NULL", sql) else literal(f"{each.name}")
         for n, each in enumerate(prepared.get_parameters(), 1)
     ]
@@ -100,7 +100,7 @@ async def test_a_statement_is_planned_for_one_shard_or_is_listed_as_one_that_spa
 
 
 @pytest.mark.parametrize("name", [name for name in ASKED if name.startswith(ONE_TASK) and name not in ACROSS])
-async def test_a_read_of_a_merchants_call_is_one_task(cluster: Cluster, name: str) -> None:
+async def test_each_read_in_a_merchant_s_call_is_one_task(cluster: Cluster, name: str) -> None:
     assert await tasks(cluster.session, ASKED[name]) == [1]
 
 
@@ -139,8 +139,8 @@ async def test_a_batch_of_one_merchant_is_one_command_too(cluster: Cluster) -> N
     assert await session.fetchval("SELECT count(*) FROM movements WHERE merchant_id = $1", merchant_id) == 15
 
 
-async def test_the_node_that_runs_a_save_asks_no_other_node(cluster: Cluster) -> None:
-    """Call the function on the worker itself. The worker logs the commands that it sends to other nodes: none."""
+async def test_the_node_that_runs_a_save_sends_no_command_to_another_node(cluster: Cluster) -> None:
+    """Call the function on the worker itself. The worker's log must have no command to another node."""
     merchant_id = uuid4()
     new = created(merchant_id)
     port = await cluster.session.fetchval(WORKER_OF, merchant_id)
@@ -161,7 +161,7 @@ async def test_the_node_that_runs_a_save_asks_no_other_node(cluster: Cluster) ->
         await session.close()
 
 
-async def test_a_stale_save_writes_nothing_and_the_shard_refuses_what_the_law_forbids(
+async def test_a_stale_save_writes_nothing_and_the_constraints_on_a_shard_refuse_wrong_rows(
     cluster: Cluster,
 ) -> None:
     session, new = cluster.session, created(uuid4())

@@ -38,7 +38,7 @@ WHERE_CONSUMER = """SELECT nodeport FROM citus_shards WHERE table_name = 'consum
 
 
 def decided(order: Order, consumer_id: UUID) -> Outcome:
-    """The charge of the first installment begins."""
+    """Begin the charge of the first installment."""
     charging = replace(order, charging=new_id(), charging_since=NOW)
     made = Decision(True, ("within_limit",), "test", {}, 600, 200_000)
     kept = (Signal(SignalKind.PHONE, b"phone"),)
@@ -46,7 +46,7 @@ def decided(order: Order, consumer_id: UUID) -> Outcome:
 
 
 async def at_two_nodes(session: asyncpg.Connection) -> tuple[UUID, UUID]:
-    """A merchant, and a consumer on another worker."""
+    """Return a merchant, and a consumer whose rows are on another worker."""
     merchant_id = uuid4()
     here = await session.fetchval(WORKER_OF, merchant_id)
     while await session.fetchval(WHERE_CONSUMER, consumer_id := uuid4()) == here:
@@ -77,17 +77,17 @@ async def test_an_approval_is_one_command_to_the_consumers_node_and_one_to_the_m
     assert (done, sent) == (True, ["SELECT public.save_orders"])
 
 
-async def test_two_consumers_are_approved_at_the_same_time_and_one_consumer_takes_turns(
+async def test_two_consumers_are_approved_at_the_same_time_but_two_orders_of_one_consumer_one_after_the_other(
     cluster: Cluster,
 ) -> None:
-    """One consumer's row is locked by an open transaction: others do not wait for it."""
+    """An open transaction locks one consumer's row. Approvals of other consumers do not wait."""
     session, (merchant_id, consumer_id) = cluster.session, await at_two_nodes(cluster.session)
     await reservations.reserve(session, consumer_id, merchant_id, new_id(), 100, None)
     other = await asyncpg.connect(
         cluster.url, server_settings={**SESSION, **ON_CITUS, "statement_timeout": "60s"}
     )
     try:
-        # A new session is slow at its first call.
+        # The first call of a new session is slow.
         await reservations.reserve(other, uuid4(), merchant_id, new_id(), 100, None)
         await session.execute("SET idle_in_transaction_session_timeout = '60s'")
         async with session.transaction():
@@ -106,7 +106,7 @@ async def test_two_consumers_are_approved_at_the_same_time_and_one_consumer_take
         await other.close()
 
 
-async def test_a_reservation_that_expired_is_settled_and_the_late_save_writes_nothing(
+async def test_an_expired_reservation_is_settled_and_a_late_save_writes_nothing(
     cluster: Cluster,
 ) -> None:
     session, (merchant_id, consumer_id) = cluster.session, await at_two_nodes(cluster.session)
@@ -125,7 +125,7 @@ async def test_a_reservation_that_expired_is_settled_and_the_late_save_writes_no
     assert await reservations.count(session, consumer_id) == 0
 
 
-async def test_of_sixteen_reservations_at_once_each_counts_all_before_it(cluster: Cluster) -> None:
+async def test_each_of_sixteen_concurrent_reservations_counts_all_earlier_ones(cluster: Cluster) -> None:
     consumer_id = uuid4()
 
     async def one() -> reservations.Reserved:

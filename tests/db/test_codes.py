@@ -1,4 +1,4 @@
-"""One-time codes are counted in one statement: for all counters or for none."""
+"""One statement counts a one-time code in all counters or in none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ async def sent(pool: Pool) -> dict[bytes, int]:
     return {bytes(row["phone_hash"]): row["sent"] for row in rows}
 
 
-async def test_a_code_that_one_full_counter_refuses_counts_nowhere(own_database: dict[str, Any]) -> None:
+async def test_a_code_that_one_full_counter_refuses_is_counted_in_no_counter(
+    own_database: dict[str, Any],
+) -> None:
     pool = await open_pool(own_database, 2)
     assert await codes.count(pool, [(A, 9), (B, 1), (C, 1)], NOW) == set()
     assert await codes.count(pool, [(A, 9), (B, 1), (C, 1)], NOW) == {B, C}
@@ -27,7 +29,7 @@ async def test_a_code_that_one_full_counter_refuses_counts_nowhere(own_database:
     await pool.close()
 
 
-async def test_codes_at_the_same_moment_never_exceed_a_limit(own_database: dict[str, Any]) -> None:
+async def test_concurrent_codes_never_exceed_a_limit(own_database: dict[str, Any]) -> None:
     pool = await open_pool(own_database, 8)
     found = await asyncio.gather(
         *(codes.count(pool, [(A, 100), (B, 7)] if n % 2 else [(B, 7), (A, 100)], NOW) for n in range(24))

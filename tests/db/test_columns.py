@@ -38,7 +38,7 @@ async def test_every_column_of_the_table_is_in_the_list_with_its_type(own: Own, 
     async with own.owner() as owner:
         there = {row[0]: row[1] for row in await owner.fetch(TYPES, table)}
         known = {name: await owner.fetchval(NAMED, kind) for name, kind in map(str.split, listed)}
-    # Written as text, which the database takes for char(3).
+    # The value is written as text, which the database converts to char(3).
     there = {name: "text" if kind == "character" else kind for name, kind in there.items()}
     assert known == there
 
@@ -56,7 +56,7 @@ def test_every_field_of_an_order_is_read_and_every_column_is_written_once() -> N
         assert set(names(typed)) | KEYS == flagged | KEYS
 
 
-async def test_the_functions_that_save_take_what_is_sent_in_this_order(own: Own) -> None:
+async def test_the_parameters_of_the_save_functions_have_the_order_in_which_values_are_sent(own: Own) -> None:
     named = """SELECT array_agg(name || ' ' || type::regtype ORDER BY n) FROM pg_proc,
         unnest(proargnames, proargtypes::oid[]) WITH ORDINALITY AS p (name, type, n) WHERE proname = $1
         AND NOT 'exposure_version' = ANY (proargnames)"""
@@ -68,7 +68,7 @@ async def test_the_functions_that_save_take_what_is_sent_in_this_order(own: Own)
             assert save_functions.parameters(function) == sent
 
 
-def test_the_functions_that_save_read_every_field_of_a_json_row() -> None:
+def test_the_save_functions_read_every_field_of_a_json_row() -> None:
     sent = {table.name: table.columns for table, _ in outcome_tables.JSONS}
     assert save_functions.json_columns("save_orders") == sent
     reviewed = {table.name: table.columns for table in review_tables.JSONS}
@@ -94,7 +94,8 @@ def new_order(own: Own) -> Order:
 
 
 def moved(order: Order) -> tuple[Order, tuple[Installment, ...]]:
-    """The order with another value in every column that outcomes write, and a plan with other cents in each."""
+    """Return the order with a different value in every column that outcomes write, and a plan with different cents in
+    each column."""
     new = replace(
         order,
         status=Status.APPROVED,
@@ -126,7 +127,7 @@ def of_table(row: Any, made: type) -> dict[str, Any]:
     return {field.name: row[field.name] for field in fields(made)}
 
 
-async def test_each_value_is_written_into_the_column_of_its_name_and_read_back(own: Own) -> None:
+async def test_each_value_is_written_into_the_column_with_its_name_and_read_back(own: Own) -> None:
     begun, token = new_order(own), new_token()
     new = NewOrder(begun, token, "reference", "{}", (Event("order.created", begun.amount),))
     pool, ids = own.context.pool, (begun.merchant_id, begun.order_id)

@@ -57,7 +57,7 @@ def _address(where: dict[str, Any], *others: str) -> str:
     return f"postgresql://{who}@{','.join([*others, there])}/{where['database']}"
 
 
-def test_each_host_gets_an_address_of_its_own_and_only_the_primary_will_do() -> None:
+def test_each_host_has_its_own_address_and_only_the_primary_is_accepted() -> None:
     assert hosts.split_hosts("postgresql://me:p%40ss@one:5433,two/cuota?sslmode=require") == [
         "postgresql://me:p%40ss@one:5433/cuota?sslmode=require&target_session_attrs=read-write",
         "postgresql://me:p%40ss@two/cuota?sslmode=require&target_session_attrs=read-write",
@@ -71,13 +71,13 @@ def test_a_setting_may_name_several_hosts(text: str, tmp_path: Any) -> None:
     assert config.load(given).database_url == text
 
 
-def test_a_setting_whose_second_host_is_none_is_refused(tmp_path: Any) -> None:
+def test_a_setting_with_an_empty_second_host_is_refused(tmp_path: Any) -> None:
     given = {"CUOTA_DATABASE_URL": "postgresql://me@one:5433,two:port/cuota", "CUOTA_DATA_DIR": str(tmp_path)}
     with pytest.raises(config.BadSettings, match="must be a PostgreSQL address"):
         config.load(given)
 
 
-async def test_a_silent_host_before_the_primary_costs_no_time(
+async def test_a_silent_host_before_the_primary_does_not_delay_the_connection(
     own_database: dict[str, Any], silent: str
 ) -> None:
     opened = await open_pool({"dsn": _address(own_database, silent)}, 2)
@@ -87,7 +87,7 @@ async def test_a_silent_host_before_the_primary_costs_no_time(
     await opened.close()
 
 
-async def test_a_host_that_takes_no_writes_is_not_spoken_to(own_database: dict[str, Any]) -> None:
+async def test_a_host_that_accepts_no_writes_is_not_used(own_database: dict[str, Any]) -> None:
     owner = await asyncpg.connect(**own_database)
     await owner.execute(f"ALTER DATABASE {own_database['database']} SET default_transaction_read_only = on")
     await owner.close()
@@ -95,13 +95,15 @@ async def test_a_host_that_takes_no_writes_is_not_spoken_to(own_database: dict[s
         await asyncio.wait_for(hosts.connect(_address(own_database, "127.0.0.1:1")), 60)
 
 
-async def test_a_wrong_password_is_said_whatever_the_other_hosts_are(own_database: dict[str, Any]) -> None:
+async def test_a_wrong_password_is_reported_whatever_the_other_hosts_do(own_database: dict[str, Any]) -> None:
     wrong = {**own_database, "user": "nobody_of_this_name", "password": "wrong"}
     with pytest.raises((asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidPasswordError)):
         await hosts.connect(_address(wrong, "127.0.0.1:1"))
 
 
-async def test_the_kernel_gives_up_a_host_that_is_gone_in_seconds(own_database: dict[str, Any]) -> None:
+async def test_the_kernel_closes_a_connection_to_a_vanished_host_within_seconds(
+    own_database: dict[str, Any],
+) -> None:
     """The test uses the service's event loop, because the loop creates the sockets."""
 
     async def options(address: str) -> list[int]:
@@ -128,7 +130,7 @@ async def test_the_kernel_gives_up_a_host_that_is_gone_in_seconds(own_database: 
     assert idle + every * probes <= 10
 
 
-async def test_a_server_that_hangs_is_given_up_and_its_session_replaced(
+async def test_the_session_of_a_hanging_server_is_closed_and_replaced(
     own_database: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = await open_pool(own_database, 1)

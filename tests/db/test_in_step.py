@@ -1,4 +1,4 @@
-"""With a synchronous standby, a commit that is only on the primary's disk is never reported as done."""
+"""With a synchronous standby, a commit that is only on the primary's disk is never acknowledged."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LOCAL = {"server_settings": {"synchronous_commit": "local"}}
 
 @pytest.fixture
 def alone() -> Iterator[dict[str, Any]]:
-    """A server of its own; what asyncpg.connect takes."""
+    """Yield the arguments of asyncpg.connect for a separate server."""
     base = new_folder("cuota-test-")
     places = prepare(base / "data")
     lock = os.open(places.supervisor_lock, os.O_RDWR | os.O_CREAT, 0o600)
@@ -47,7 +47,8 @@ def alone() -> Iterator[dict[str, Any]]:
 
 @pytest.fixture
 async def owner(alone: dict[str, Any]) -> Any:
-    """A session whose commits do not wait. Commits of all other sessions wait for a standby that does not exist."""
+    """Yield a session whose commits do not wait. Commits of all other sessions wait for a standby that does not
+    exist."""
     connection = await asyncpg.connect(**alone, **LOCAL)
     await connection.execute("CREATE ROLE cuota_app NOLOGIN")
     await connection.execute("ALTER SYSTEM SET synchronous_standby_names = 'standby'")
@@ -82,7 +83,7 @@ async def test_a_commit_whose_wait_for_the_standby_was_cancelled_is_unknown_and_
     await opened.close()
 
 
-async def test_what_was_lost_is_read_again_only_once_the_standby_has_it(
+async def test_after_a_lost_commit_the_service_reads_again_only_when_the_standby_has_the_commit(
     alone: dict[str, Any], owner: asyncpg.Connection
 ) -> None:
     opened = await open_pool(alone, 1)
@@ -96,7 +97,7 @@ async def test_what_was_lost_is_read_again_only_once_the_standby_has_it(
     await opened.close()
 
 
-async def test_without_a_standby_nothing_waits(own_database: dict[str, Any]) -> None:
+async def test_without_a_standby_no_commit_waits(own_database: dict[str, Any]) -> None:
     opened = await open_pool(own_database, 1)
     await asyncio.wait_for(opened.in_step(), 60)
     await opened.close()

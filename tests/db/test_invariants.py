@@ -1,4 +1,4 @@
-"""The database itself prevents each of these changes. The tests try them in SQL on an approved order."""
+"""The database itself prevents these changes. The tests try them in SQL on an approved order."""
 
 from __future__ import annotations
 
@@ -64,14 +64,16 @@ IMPOSSIBLE_TOTALS = {
 
 
 @pytest.mark.parametrize("what", IMPOSSIBLE_TOTALS)
-async def test_totals_that_break_the_law_are_impossible(own: Own, key: tuple[UUID, UUID], what: str) -> None:
+async def test_totals_that_contradict_each_other_are_impossible(
+    own: Own, key: tuple[UUID, UUID], what: str
+) -> None:
     change, why = IMPOSSIBLE_TOTALS[what]
     async for connection in sessions(own):
         with pytest.raises(asyncpg.CheckViolationError, match=why):
             await connection.execute(f"UPDATE orders SET {change} WHERE {THIS}", *key)
 
 
-async def test_what_the_totals_still_allow_is_possible(own: Own, key: tuple[UUID, UUID]) -> None:
+async def test_a_movement_within_the_totals_is_possible(own: Own, key: tuple[UUID, UUID]) -> None:
     async for connection in sessions(own):
         assert (
             await connection.execute(f"UPDATE orders SET captured = captured + 1 WHERE {THIS}", *key)
@@ -121,7 +123,9 @@ async def test_an_unbalanced_transfer_is_impossible(
 
 
 @pytest.mark.parametrize("table", APPEND_ONLY)
-async def test_history_is_neither_changed_nor_removed(own: Own, key: tuple[UUID, UUID], table: str) -> None:
+async def test_rows_of_the_history_cannot_be_changed_or_removed(
+    own: Own, key: tuple[UUID, UUID], table: str
+) -> None:
     async for connection in sessions(own):
         assert await connection.fetchval(f"SELECT count(*) FROM {table} WHERE {THIS}", *key)
         for statement in (
@@ -134,7 +138,7 @@ async def test_history_is_neither_changed_nor_removed(own: Own, key: tuple[UUID,
 
 
 @pytest.mark.parametrize("outcome", ["Declined", "Abandoned"])
-async def test_an_order_that_ended_otherwise_is_never_approved(own: Own, outcome: str) -> None:
+async def test_an_order_in_another_final_state_is_never_approved(own: Own, outcome: str) -> None:
     created = await own.merchant.create()
     key = own.merchant.merchant_id, UUID(created["orderId"])
     async for connection in sessions(own):
@@ -145,7 +149,7 @@ async def test_an_order_that_ended_otherwise_is_never_approved(own: Own, outcome
 
 
 @pytest.mark.parametrize("change", ["amount = amount + 1", "amount = amount - 1", "fee = fee + 1"])
-async def test_a_plan_that_breaks_the_law_is_impossible(
+async def test_a_plan_that_contradicts_its_order_is_impossible(
     own: Own, key: tuple[UUID, UUID], change: str
 ) -> None:
     async for connection in sessions(own):
@@ -170,7 +174,7 @@ async def test_an_installment_cannot_be_removed_even_by_the_owner(own: Own, key:
             await connection.execute(f"DELETE FROM installments WHERE {THIS} AND number = 4", *key)
 
 
-async def test_unpaid_money_does_not_go_back(own: Own, key: tuple[UUID, UUID]) -> None:
+async def test_money_that_was_not_paid_cannot_be_refunded_to_a_card(own: Own, key: tuple[UUID, UUID]) -> None:
     async for connection in sessions(own):
         with pytest.raises(asyncpg.CheckViolationError, match="only_paid_money_goes_back"):
             await connection.execute(
@@ -188,7 +192,7 @@ async def test_two_charges_cannot_be_pending_at_once(own: Own, key: tuple[UUID, 
             await connection.execute(insert, *key)
 
 
-async def test_the_service_may_remove_no_row_that_holds_money(own: Own) -> None:
+async def test_the_service_cannot_delete_a_row_with_money(own: Own) -> None:
     tables = (
         "orders",
         "order_details",

@@ -1,4 +1,5 @@
-"""Sessions that are kept ready for the next request: used again at once, given back after a time, never broken ones."""
+"""Idle sessions are kept for the next request: they are reused at once, released after a time, and replaced if they are
+broken."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ async def test_the_next_request_uses_the_session_of_the_last_one(own_database: d
     await pool.close()
 
 
-async def test_a_session_that_was_lost_while_nobody_used_it_is_replaced(own_database: dict[str, Any]) -> None:
+async def test_a_session_that_was_lost_while_idle_is_replaced(own_database: dict[str, Any]) -> None:
     pool = await open_pool(own_database, 1)
     owner = await asyncpg.connect(**own_database)
     lost = await pid(pool)
@@ -39,7 +40,7 @@ async def test_a_session_that_was_lost_while_nobody_used_it_is_replaced(own_data
     await pool.close()
 
 
-async def test_a_session_goes_back_to_the_pool_after_a_time_and_is_still_of_use(
+async def test_an_idle_session_goes_back_to_the_pool_after_a_time_and_still_works(
     own_database: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kept_sessions, "KEEP_SECONDS", 0.05)
@@ -51,7 +52,9 @@ async def test_a_session_goes_back_to_the_pool_after_a_time_and_is_still_of_use(
     await pool.close()
 
 
-async def test_nobody_gets_a_session_with_somebody_elses_transaction(own_database: dict[str, Any]) -> None:
+async def test_no_request_gets_a_session_with_another_request_s_transaction(
+    own_database: dict[str, Any],
+) -> None:
     pool = await open_pool(own_database, 1)
     async with pool.session() as session:
         await session.execute("BEGIN")
@@ -60,7 +63,7 @@ async def test_nobody_gets_a_session_with_somebody_elses_transaction(own_databas
     await pool.close()
 
 
-async def test_more_requests_than_sessions_all_get_their_turn(own_database: dict[str, Any]) -> None:
+async def test_more_requests_than_sessions_are_all_served(own_database: dict[str, Any]) -> None:
     pool = await open_pool(own_database, 2)
     found = await asyncio.gather(*(pool.fetchrow("SELECT $1::integer AS number", n) for n in range(50)))
     assert [row["number"] for row in found if row is not None] == list(range(50))

@@ -28,7 +28,7 @@ NEW = Nested(
 )
 
 
-async def test_a_nested_value_is_the_same_to_the_microsecond_and_the_cent_and_null_stays_null(
+async def test_a_nested_value_is_exact_to_the_microsecond_and_the_cent_and_null_is_still_null(
     own: Own,
 ) -> None:
     name = uuid4()
@@ -36,14 +36,14 @@ async def test_a_nested_value_is_the_same_to_the_microsecond_and_the_cent_and_nu
     assert row is not None
     at = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
     assert list(NEW.of(row)) == [
-        # More cents than a float can hold.
+        # A float cannot represent this number of cents exactly.
         (at.replace(microsecond=123456), date(2026, 2, 28), 9007199254740993, name, 'a,"b"{}', True),
         (None,) * 6,
         (at.replace(microsecond=1), date(9999, 12, 31), -1, name, "", False),
     ]
 
 
-async def test_no_rows_are_no_nested_rows(own: Own) -> None:
+async def test_zero_rows_are_read_as_an_empty_list(own: Own) -> None:
     none = Nested("none", ("t.a", "t.b"), "FROM (SELECT 1 AS a, 2 AS b) t WHERE t.a = $1")
     row = await own.context.pool.fetchrow(f"SELECT {none.columns} FROM (SELECT 1) o {none.join}", 2)
     assert row is not None
@@ -74,7 +74,7 @@ def _with_plan(outcome: Any, plan: list[Installment]) -> Any:
     return replace(outcome, installments=tuple(plan))
 
 
-async def test_no_session_asks_the_catalog_about_the_types_of_a_statement(own: Own) -> None:
+async def test_no_session_queries_the_catalog_for_the_types_of_a_statement(own: Own) -> None:
     asked: list[str] = []
     async with own.context.pool.session() as session:
         session.add_query_logger(lambda record: asked.append(record.query))

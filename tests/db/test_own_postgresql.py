@@ -40,7 +40,7 @@ class Server:
         return f"postgresql://{who}@127.0.0.1:{self.port}/{database}"
 
     def sql(self, *statements: str, database: str = "postgres") -> None:
-        """As the server's superuser."""
+        """Run statements as the server's superuser."""
 
         async def run() -> None:
             connection = await asyncpg.connect(self.url("postgres:super-password", database))
@@ -95,7 +95,7 @@ def server() -> Iterator[Server]:
         shutil.rmtree(base, ignore_errors=True)
 
 
-def test_the_sql_and_the_commands_of_the_docs_make_a_service_with_a_role_of_its_own(server: Server) -> None:
+def test_the_sql_and_the_commands_of_the_docs_make_a_service_with_its_own_role(server: Server) -> None:
     blocks = re.findall(r"```sql\n(.*?)```", RUNNING.read_text(), re.DOTALL)
     server.sql(*(line.partition("--")[0].strip() for line in blocks[0].splitlines()))
     service = {"CUOTA_DATABASE_URL": server.url("cuota_service:service-password")}
@@ -117,7 +117,7 @@ def test_the_sql_and_the_commands_of_the_docs_make_a_service_with_a_role_of_its_
     assert server.cuota("time", "fork", "a", **service, CUOTA_DATABASE_OWNER_URL=owner).returncode == 0
 
 
-def test_install_md_makes_the_roles_of_running_md_and_the_sample_of_settings_enters_as_them() -> None:
+def test_install_md_creates_the_roles_of_running_md_and_the_sample_settings_connect_as_these_roles() -> None:
     root = RUNNING.parents[1]
     block = re.findall(r"```sql\n(.*?)```", RUNNING.read_text(), re.DOTALL)[0]
     assert f"```sql\n{block}```" in (root / "docs" / "install.md").read_text()
@@ -171,7 +171,7 @@ def _serves(server: Server, settings: dict[str, str]) -> None:
     assert "warning" not in said
 
 
-def test_a_service_that_enters_as_the_owner_is_warned_and_told_what_to_do(server: Server) -> None:
+def test_a_service_that_connects_as_the_owner_prints_a_warning_and_what_to_do(server: Server) -> None:
     server.sql("CREATE DATABASE second OWNER cuota_owner")
     given = {"CUOTA_DATABASE_URL": server.url("cuota_owner:owner-password", "second")}
     command = [sys.executable, "-m", "cuota", "work"]
@@ -190,7 +190,7 @@ def test_a_service_that_enters_as_the_owner_is_warned_and_told_what_to_do(server
     assert "docs/running.md" in said
 
 
-def test_an_owners_address_without_the_services_is_refused(server: Server) -> None:
+def test_an_owner_s_url_without_the_service_s_url_is_refused(server: Server) -> None:
     done = server.cuota("merchant", "list", CUOTA_DATABASE_OWNER_URL=server.url("cuota_owner:owner-password"))
     assert (done.returncode, done.stdout) == (1, "")
     assert "CUOTA_DATABASE_OWNER_URL: also set CUOTA_DATABASE_URL" in done.stderr

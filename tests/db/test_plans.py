@@ -1,7 +1,7 @@
 """No statement reads a growing table from end to end, so that its cost does not grow with the shop.
 
-Every statement of db, every one inside the functions that save orders, and every one that the flows really send, is
-planned on tables with many rows.
+The tests plan three kinds of statements on tables with many rows: every statement of db, every statement inside the
+functions that save orders, and every statement that the flows really send.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ FEW = {
 }  # fmt: skip
 # Statements that may read a whole table, each with the reason.
 ALLOWED = {
-    "charges._FAILED": "its index holds only what failed, which an operator settles",
-    "claims._CLAIMERS": "its index holds only what is under way",
+    "charges._FAILED": "its index has only the failed charges, which an operator settles",
+    "claims._CLAIMERS": "its index has only the claimed deliveries",
     "recalculate._MERCHANTS_OF_SHARDS": "only on a Citus cluster, where each shard reads its part; the operator runs it by hand",
     "operator_figures._AGING": "its index holds only what is overdue and not written off",
     "operator_figures._WAITING": "its index holds only the webhooks that wait",
@@ -53,7 +53,7 @@ ALLOWED = {
     "clock._PAID": "the same",
     "clock._DUE": "the same",
     "clock._HAS_ORDERS": "the same",
-    "erasure._ORDERS": "the operator erases one consumer, by hand; browsers in a checkout are kept for a month only",
+    "erasure._ORDERS": "only an operator runs it, by hand, to erase one consumer; browsers in a checkout are stored for only a month",
     "erasure._OTHER_BROWSERS": "the same",
     "erasure._ACCOUNT": "the same",
     "erasure._MAILS": "the same",
@@ -73,7 +73,7 @@ ALLOWED = {
     "operator_list._PAUSED": "the same, of merchants whose payouts are paused",
     "operator_list._DISPUTES": "the operator's list of disputes, by hand",
     "sending._WAITING": "the operator's count of payouts that wait for a bank rail, by hand and at a start",
-    "settlements._MERCHANTS": "the operator's check of all books, by hand",
+    "settlements._MERCHANTS": "the operator's check of the whole ledger, by hand",
     "hanging_receivers._HANGING": "the start of an advance of the sandbox's clock, on a developer's machine",
 }
 
@@ -189,7 +189,7 @@ async def test_no_statement_reads_a_growing_table_from_end_to_end(
     assert not wrong, "\n".join(wrong)
 
 
-async def test_what_is_planned_while_a_shop_is_small_does_not_read_all_of_it(
+async def test_a_statement_that_is_planned_while_a_shop_is_small_does_not_read_the_whole_shop_later(
     own: Own, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """PostgreSQL keeps using a plan while the shop grows, until it analyzes the tables again."""

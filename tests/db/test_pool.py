@@ -1,4 +1,5 @@
-"""Sessions: short limits, the service's own role, a short wait; and no database that could lose what it acknowledged."""
+"""Sessions have short timeouts and the service's own role, requests wait only shortly for one, and a database that
+could lose commits is refused."""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ async def test_a_statement_that_hangs_is_ended_by_the_database(
     await pool.close()
 
 
-async def test_sessions_are_given_in_the_order_in_which_they_were_asked_for(
+async def test_sessions_are_given_to_requests_in_the_order_of_arrival(
     own_database: dict[str, Any],
 ) -> None:
     pool = await open_pool(own_database, 1)
@@ -83,7 +84,7 @@ async def test_sessions_are_given_in_the_order_in_which_they_were_asked_for(
     await pool.close()
 
 
-async def test_who_finds_no_free_session_is_told_that_nothing_was_applied(
+async def test_without_a_free_session_the_answer_says_that_nothing_was_applied(
     own_database: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cuota.db.pool.WAIT_SECONDS", 0.5)
@@ -103,7 +104,7 @@ async def test_who_finds_no_free_session_is_told_that_nothing_was_applied(
     await pool.close()
 
 
-async def test_a_freed_session_goes_to_who_waits(own_database: dict[str, Any]) -> None:
+async def test_a_released_session_goes_to_a_waiting_request(own_database: dict[str, Any]) -> None:
     pool = await open_pool(own_database, 1)
     async with pool.session():
         waiting = asyncio.create_task(pool.fetchrow("SELECT 7 AS seven"))
@@ -115,7 +116,7 @@ async def test_a_freed_session_goes_to_who_waits(own_database: dict[str, Any]) -
     await pool.close()
 
 
-async def test_a_lost_session_is_known_as_lost_and_replaced(own_database: dict[str, Any]) -> None:
+async def test_a_lost_session_is_detected_and_replaced(own_database: dict[str, Any]) -> None:
     """The driver raises different errors, depending on when it notices the loss. The pool recognizes all of them."""
     pool = await open_pool(own_database, 1)
     owner = await asyncpg.connect(**own_database)
@@ -132,7 +133,7 @@ async def test_a_lost_session_is_known_as_lost_and_replaced(own_database: dict[s
         await pool.close()
 
 
-async def test_a_server_without_a_free_place_is_an_answer_and_not_an_accident(
+async def test_a_server_without_a_free_connection_is_answered_with_503_and_not_with_an_unexpected_error(
     own_database: dict[str, Any],
 ) -> None:
     pool = await open_pool(own_database, 2)
@@ -188,7 +189,7 @@ def careless(request: pytest.FixtureRequest) -> Iterator[tuple[str, dict[str, An
         shutil.rmtree(base)
 
 
-async def test_a_server_that_may_lose_or_tear_what_it_wrote_is_refused(
+async def test_a_server_that_may_lose_or_damage_writes_is_refused(
     careless: tuple[str, dict[str, Any]],
 ) -> None:
     setting, where = careless

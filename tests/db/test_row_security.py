@@ -26,7 +26,7 @@ from support.signed import started
 
 @pytest.fixture
 async def secured(settings: config.Settings, own_database: dict[str, Any]) -> AsyncIterator[Own]:
-    """A service on a database with row-level security, with an approved and captured order of each of its merchants."""
+    """Yield a service on a database with row-level security. Each merchant has an approved and captured order."""
     connection = await asyncpg.connect(**own_database)
     changed = await row_security.turn(connection, on=True)
     assert {"orders", "transfers", "merchants", "credentials", "deliveries", "signals"} <= set(changed)
@@ -50,7 +50,7 @@ TABLES = ["orders", "order_details", "movements", "plans", "installments", "tran
 
 
 @pytest.mark.parametrize("table", TABLES)
-async def test_a_statement_that_forgets_its_merchant_sees_and_changes_nothing_of_anothers(
+async def test_a_statement_without_its_merchant_reads_and_changes_no_rows_of_another_merchant(
     secured: Own, table: str
 ) -> None:
     ours, theirs = secured.merchant.merchant_id, secured.auto_merchant.merchant_id
@@ -78,7 +78,7 @@ async def _rolled_back(pool: Pool) -> None:
         raise ZeroDivisionError
 
 
-async def test_no_pooled_session_carries_one_merchants_view_to_the_next_request(secured: Own) -> None:
+async def test_no_pooled_session_keeps_one_merchant_s_rights_for_the_next_request(secured: Own) -> None:
     """Hundreds of requests of two merchants share few sessions, and a third of the statements fail."""
     pool = secured.context.pool
     ids = [secured.merchant.merchant_id, secured.auto_merchant.merchant_id, None]
@@ -105,7 +105,7 @@ async def test_no_pooled_session_carries_one_merchants_view_to_the_next_request(
         await asyncio.gather(*(ask(number) for number in range(start, start + 30)))
 
 
-async def test_telling_the_merchant_takes_no_round_trip(secured: Own) -> None:
+async def test_setting_the_merchant_needs_no_extra_round_trip(secured: Own) -> None:
     """The driver sends it together with the statement. It has no sync message, so the server does not answer it separately."""
     told = row_security._set(secured.merchant.merchant_id)
     kinds = []
@@ -128,7 +128,7 @@ async def test_telling_the_merchant_takes_no_round_trip(secured: Own) -> None:
         assert protocol.queries_count - before == 2
 
 
-async def test_everything_works_with_it_and_nobody_sees_anothers(secured: Own) -> None:
+async def test_with_row_security_everything_works_and_no_merchant_sees_another_s_rows(secured: Own) -> None:
     ours, other = secured.merchant, secured.auto_merchant
     order = await ours.approved("80.00")
     assert (await ours.move(order, "capture", "50.00")).status_code == 200
@@ -145,7 +145,9 @@ async def test_everything_works_with_it_and_nobody_sees_anothers(secured: Own) -
     await deliver(ours)
 
 
-async def test_a_browser_is_known_at_every_merchant_and_its_earlier_token_opens_nothing(secured: Own) -> None:
+async def test_a_browser_is_recognized_at_every_merchant_and_its_replaced_token_is_not_accepted(
+    secured: Own,
+) -> None:
     """The consumer buys at one shop, then alternates between two shops."""
     shops = (secured.merchant, secured.auto_merchant)
     tokens: list[str] = []
@@ -167,7 +169,7 @@ async def test_a_browser_is_known_at_every_merchant_and_its_earlier_token_opens_
         assert await who_is_remembered(secured.context, tokens[-1]) is None
 
 
-async def test_many_requests_at_once_are_saved_together_with_it(secured: Own) -> None:
+async def test_with_row_security_concurrent_requests_are_still_saved_together(secured: Own) -> None:
     merchants: list[Merchant] = [secured.merchant, secured.auto_merchant]
     made = await asyncio.gather(*(merchants[number % 2].create("10.00") for number in range(40)))
     assert len({each["orderId"] for each in made}) == 40
@@ -176,7 +178,9 @@ async def test_many_requests_at_once_are_saved_together_with_it(secured: Own) ->
         assert all(each["orderStatus"] == "Created" for each in found)
 
 
-async def test_it_is_off_unless_turned_on_and_can_be_turned_off_again(own_database: dict[str, Any]) -> None:
+async def test_row_security_is_off_by_default_and_can_be_turned_on_and_off(
+    own_database: dict[str, Any],
+) -> None:
     connection = await asyncpg.connect(**own_database)
     assert not await row_security.is_on(connection)
     on = await row_security.turn(connection, on=True)
@@ -188,7 +192,7 @@ async def test_it_is_off_unless_turned_on_and_can_be_turned_off_again(own_databa
     await connection.close()
 
 
-async def test_a_table_of_merchants_rows_that_a_later_release_adds_is_secured_too(
+async def test_a_new_table_with_merchants_rows_in_a_later_release_is_secured_too(
     own_database: dict[str, Any],
 ) -> None:
     connection = await asyncpg.connect(**own_database)
@@ -198,7 +202,7 @@ async def test_a_table_of_merchants_rows_that_a_later_release_adds_is_secured_to
     await connection.close()
 
 
-async def test_a_session_that_names_nobody_sees_nothing(secured: Own) -> None:
+async def test_a_session_without_a_merchant_sees_no_rows(secured: Own) -> None:
     """Such a session belongs to an earlier release, or to another program that uses the service's role."""
     async with secured.owner() as connection:
         await connection.execute("SET ROLE cuota_app")

@@ -22,7 +22,7 @@ from support.makers import Merchant
 
 @dataclass
 class Roles:
-    """A database with its owner, a role for the service, and other roles. Roles connect with a password."""
+    """A database with its owner, a role for the service, and other roles, which all connect with a password."""
 
     owner: dict[str, Any]
     name: str
@@ -85,7 +85,7 @@ async def test_no_session_of_the_service_began_as_the_owner_or_a_superuser(
             await context.pool.execute("UPDATE transfers SET amount = 1")
 
 
-async def test_the_embedded_role_may_do_what_cuota_app_may_and_no_more(own_database: dict[str, Any]) -> None:
+async def test_the_embedded_role_has_exactly_the_rights_of_cuota_app(own_database: dict[str, Any]) -> None:
     connection, where = await service_role.connect(own_database)
     found = await service_role.read(connection)
     await connection.close()
@@ -98,7 +98,7 @@ def _without_the_service(ident: Path) -> None:
     ident.write_text("\n".join(kept) + "\n")
 
 
-async def test_a_postgresql_that_an_earlier_release_started_lets_the_service_in(folder: Path) -> None:
+async def test_a_postgresql_that_an_earlier_release_started_lets_the_service_connect(folder: Path) -> None:
     """PostgreSQL's user map has no line for the service's role, and the role does not exist."""
     with open_embedded(folder / "earlier") as embedded:
         where = dict(embedded.dsn_kwargs)
@@ -116,7 +116,7 @@ async def test_a_postgresql_that_an_earlier_release_started_lets_the_service_in(
     ("more", "said"),
     [("SUPERUSER", "is a superuser"), ("BYPASSRLS", "BYPASSRLS"), ("CREATEROLE", "CREATEROLE")],
 )
-async def test_a_role_of_too_many_rights_is_warned_of_in_the_sandbox_and_refused_in_production(
+async def test_a_role_with_too_many_rights_causes_a_warning_in_the_sandbox_and_is_refused_in_production(
     roles: Roles, more: str, said: str
 ) -> None:
     connection = await roles.session(more)
@@ -140,14 +140,16 @@ async def test_a_role_that_owns_the_tables_or_may_become_their_owner_is_refused_
     await connection.close()
 
 
-async def test_a_role_without_the_services_rights_is_told_the_statement_that_gives_them(roles: Roles) -> None:
+async def test_the_error_about_a_role_without_the_service_s_rights_has_the_statement_that_grants_them(
+    roles: Roles,
+) -> None:
     connection = await roles.session(member=False)
     with pytest.raises(UnsafeDatabase, match=r'GRANT cuota_app TO "role_'):
         await settle(connection, sandbox=True)
     await connection.close()
 
 
-async def test_an_installation_of_an_earlier_release_starts_until_it_has_a_role_of_its_own(
+async def test_an_installation_of_an_earlier_release_may_use_its_old_role_until_the_service_has_its_own_role(
     roles: Roles,
 ) -> None:
     await roles.run("UPDATE service_role SET required = false")
@@ -160,7 +162,9 @@ async def test_an_installation_of_an_earlier_release_starts_until_it_has_a_role_
     await own.close()
 
 
-async def test_a_role_that_cannot_migrate_is_told_how_and_starts_once_all_is_up_to_date(roles: Roles) -> None:
+async def test_a_role_that_cannot_migrate_gets_an_instruction_and_starts_after_the_migration(
+    roles: Roles,
+) -> None:
     from cuota.db.service_rights import may_migrate, require_current
 
     connection = await roles.session()
@@ -181,23 +185,23 @@ async def test_a_role_that_cannot_migrate_is_told_how_and_starts_once_all_is_up_
     await connection.close()
 
 
-async def test_a_new_database_insists_on_a_role_of_its_own_and_one_of_an_earlier_release_does_not_yet(
+async def test_a_new_database_requires_a_separate_role_for_the_service(
     roles: Roles,
 ) -> None:
     assert await roles.run("SELECT required FROM service_role") is True
 
 
-async def test_a_role_whose_rights_are_not_inherited_takes_them(roles: Roles) -> None:
+async def test_a_role_that_does_not_inherit_its_rights_sets_the_role_cuota_app(roles: Roles) -> None:
     connection = await roles.session("NOINHERIT")
     found = await service_role.read(connection)
     assert (found.excess, found.takes) == (None, "cuota_app")
     await connection.close()
 
 
-async def test_a_session_of_an_owner_still_works_with_the_services_rights_only(
+async def test_a_session_that_connected_as_an_owner_works_with_the_service_s_rights_only(
     own_database: dict[str, Any],
 ) -> None:
-    """A sandbox whose operator has not created a role for the service yet."""
+    """The operator of this sandbox has not created a role for the service yet."""
     host, name = own_database["host"], own_database["database"]
     pool = await open_pool({"dsn": f"postgresql://cuota_owner@/{name}?host={host}"}, 1)
     row = await pool.fetchrow("SELECT session_user::text AS began, current_user::text AS is")
@@ -206,7 +210,7 @@ async def test_a_session_of_an_owner_still_works_with_the_services_rights_only(
     await pool.close()
 
 
-async def test_the_service_does_everything_as_its_own_role(merchant: Merchant) -> None:
+async def test_the_service_works_completely_as_its_own_role(merchant: Merchant) -> None:
     order = await merchant.approved("100.00")
     assert (await merchant.move(order, "capture", "60.00")).status_code == 200
     assert (await merchant.move(order, "refund", "10.00")).status_code == 200

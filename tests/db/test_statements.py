@@ -1,4 +1,4 @@
-"""A rule of the house: a statement on a merchant's rows names the merchant. Isolation is in every statement."""
+"""Every statement on a merchant's rows names the merchant, so that it cannot touch another merchant's rows."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ ALLOWED = {
     "terms._BEHIND": "the same, for orders whose search terms are not written yet",
     "people._BY_EMAIL": "a person who signs in to a dashboard names an address and no merchant",
     "losses._LOSSES": "the operator's losses over all merchants",
-    "losses._MERCHANT_LOSSES": "the same, of what belongs to no order",
+    "losses._MERCHANT_LOSSES": "the same, for amounts that belong to no order",
     "shared_signals._SHARED": "the operator's list of shared signals, of all merchants",
     "books._BALANCES": "the operator's trial balance over all merchants",
-    "books._MERCHANT_BALANCES": "the same, of what belongs to no order",
+    "books._MERCHANT_BALANCES": "the same, for amounts that belong to no order",
     "settlements._MERCHANTS": "the operator's check finds every merchant whose money has lines; the reads that follow name each",
-    "sending._MERCHANTS_DUE": "the same, for payouts",
-    "disputes._MERCHANTS_DUE": "the same, for disputes",
-    "disputes._ANYWHERE": "the operator's commands know a dispute by its id alone",
+    "sending._MERCHANTS_DUE": "finds the merchants with payouts to send",
+    "disputes._MERCHANTS_DUE": "finds the merchants with due disputes",
+    "disputes._ANYWHERE": "the operator's commands have only the dispute's id",
     "sending._WAITING": "the operator's count of payouts that wait for a bank rail, of all merchants",
-    "outgoing._MERCHANTS_DUE": "a plain read that finds the merchants with answers to chargebacks; claiming names each",
+    "outgoing._MERCHANTS_DUE": "finds the merchants with answers to chargebacks; each claim then names one merchant",
     "operator_list._PAYOUTS": "the operator's list of payouts, of all merchants or of one",
     "operator_list._TROUBLED": "the operator's list of payouts to look at, of all merchants",
     "operator_list._TROUBLES": "the same, counted",
@@ -72,48 +72,48 @@ ALLOWED = {
     "operator_list._TO_DECIDE": "the operator's list of disputes to decide, of all merchants",
     "operator_list._PAUSED": "the operator's list of merchants whose payouts are paused",
     "bank_accounts._MERCHANTS": "a start of the sandbox finds every merchant; each is then named",
-    "bank_accounts._HAVING": "the same, those that have a bank account",
+    "bank_accounts._HAVING": "finds the merchants that have a bank account, at a start of the sandbox",
     "bank_accounts._PAUSED": "finds the merchants whose payouts may continue; each is then named",
     "history._READ_PAST": "the same, for the operator's page about the consumer",
     "consumer_messages._PAGE": "the operator's list of the messages to one consumer: each table is joined by the order's merchant",
     "history._READ": "a consumer's past at all merchants, by the consumer's id",
     "history._PAST": "the same",
-    "history._FORGET": "drops every merchant's signals that no window reaches back to",
-    "decisions._BY_ID": "the operator's look at one decision by its own id",
+    "history._FORGET": "deletes every merchant's signals that are older than all windows",
+    "decisions._BY_ID": "finds one decision by its id, for the operator",
     "story._FIND": "finds the orders that the operator names by a merchant's reference",
     "decisions._WHOSE": "finds the merchant of an order that the operator names by its id alone",
     "rail_figures._CHARGES": "the operator's count of charges by card rail, of all merchants",
-    "rail_figures._PENDING": "the same, of charges without an answer, of all merchants",
-    "rail_figures._LAST": "the same, of the last event, of all merchants",
-    "rail_figures._WAITING": "the same, of events to apply, of all merchants",
+    "rail_figures._PENDING": "the operator's count of charges without an answer, of all merchants",
+    "rail_figures._LAST": "the time of each rail's last event, of all merchants",
+    "rail_figures._WAITING": "the operator's count of events to apply, of all merchants",
     "rail_figures._DISPUTES": "the operator's list of open disputes, of all merchants",
     "rail_figures._MONEY_BACK": "the operator's list of refunds to look at, of all merchants",
     "recalculate._MERCHANTS": "finds every merchant that has rows; the reads that follow name each",
     "merchants._TAKEN": "whether another merchant has a name",
     "merchants._ALL": "the operator's list of all merchants",
     "merchants._BY_NAME": "finds the merchant id by its unique name",
-    "merchants._BY_CLIENT": "a credential is looked up before it is known whose it is",
-    "hanging_receivers._HANGING": "at the start of an advance: which receivers of all merchants hang",
-    "clock._NEXT": "the sandbox's clock goes by the earliest instant of all merchants",
-    "clock._PAID": "tells what was done for all merchants' consumers at an instant of the sandbox's clock",
+    "merchants._BY_CLIENT": "finds a credential before its merchant is known",
+    "hanging_receivers._HANGING": "finds the hanging receivers of all merchants, at the start of an advance",
+    "clock._NEXT": "finds the earliest due time of all merchants, for the sandbox's clock",
+    "clock._PAID": "lists the work for all merchants' consumers at an instant of the sandbox's clock",
     "clock._HAS_ORDERS": "the sandbox's clock goes back only if no merchant has an order",
     "clock._DUE": "counts what is due of all merchants at an instant of the sandbox's clock",
     "idempotency._FORGET": "drops every merchant's answers of a day ago",
     "checkouts._OLD": "finds the merchants that have browsers of a month ago; each is then named",
     "erasure._ORDERS": "a consumer's orders at all merchants, by the consumer's id",
-    "erasure._OTHER_BROWSERS": "drops a consumer's browsers at all merchants",
+    "erasure._OTHER_BROWSERS": "deletes a consumer's browsers at all merchants",
     "erasure._MAILS": "a consumer's own mail addresses, by the consumer's id",
     "retention._MERCHANTS_WITH_ORDERS": "finds the merchants that have orders past a term; each is then named",
-    "retention._MERCHANTS_WITH_MESSAGES": "the same, for messages",
-    "retention._MERCHANTS_WITH_ATTEMPTS": "the same, for delivery attempts",
-    "retention._WITH_PLANS": "which consumers have a plan, at whatever merchant",
+    "retention._MERCHANTS_WITH_MESSAGES": "finds the merchants that have messages past a term; each is then named",
+    "retention._MERCHANTS_WITH_ATTEMPTS": "finds the merchants that have delivery attempts past a term; each is then named",
+    "retention._WITH_PLANS": "finds the consumers that have a plan at any merchant",
 }  # fmt: skip
 _TABLE = re.compile(r"CREATE (?:UNLOGGED )?TABLE (\w+) \((.*?)\n\)", re.DOTALL)
 _KEY = re.compile(r"PRIMARY KEY \((\w+)|(\w+)[ ][^\n]*PRIMARY KEY")
 
 
 def merchants_tables() -> set[str]:
-    """Tables whose primary key begins with merchant_id, from the migrations."""
+    """Return the tables whose primary key begins with merchant_id, from the migrations."""
     found = set()
     for file in sorted((FOLDER / "migrations").glob("*.sql")):
         for name, body in _TABLE.findall(file.read_text()):
@@ -127,7 +127,7 @@ def touched(sql: str) -> set[str]:
     return merchants_tables() & set(re.findall(r"(?:FROM|JOIN|INTO|UPDATE)\s+(\w+)", sql))
 
 
-def test_the_rule_knows_the_tables_and_the_statements() -> None:
+def test_the_test_finds_the_tables_and_the_statements() -> None:
     assert {
         "merchants",
         "orders",
@@ -154,6 +154,6 @@ def test_a_statement_on_a_merchants_rows_names_the_merchant(name: str, sql: str)
     )
 
 
-def test_no_exception_outlives_its_statement() -> None:
+def test_every_exception_still_has_its_statement() -> None:
     stale = set(ALLOWED) - {name for name, _ in statements()}
     assert not stale, f"Remove {', '.join(sorted(stale))} from ALLOWED: there is no such statement any more."

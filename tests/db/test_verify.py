@@ -15,7 +15,8 @@ THIS = "merchant_id = $1 AND order_id = $2"
 
 
 async def tamper(own: Own, *statements: str) -> VerifyReport:
-    """Alter rows as an attacker with full access to the database can: without triggers. Statements may drop CHECKs too."""
+    """Alter rows without triggers, like an attacker with full access to the database. Statements may drop CHECKs
+    too."""
     async with own.owner() as connection:
         await connection.execute("SET session_replication_role = replica")
         for statement in statements:
@@ -25,7 +26,8 @@ async def tamper(own: Own, *statements: str) -> VerifyReport:
 
 
 async def a_busy_order(own: Own) -> dict[str, Any]:
-    """100.00 with a fee of 2.00: captured, refunded, voided, and a card refund on its way: every column holds money."""
+    """An order of 100.00 with a fee of 2.00, captured, refunded and voided in part, with a pending card refund. Every
+    money column has a value."""
     order = await own.merchant.approved("100.00", merchantFeeForPaymentPlan="2.00")
     for operation, amount in (("capture", "60.00"), ("refund", "55.00"), ("void", "30.00")):
         assert (await own.merchant.move(order, operation, amount)).status_code == 200
@@ -156,7 +158,7 @@ async def test_a_stray_transfer_of_no_order_is_found_with_its_number(own: Own) -
         ("gift", "(SELECT max(movement_id::text)::uuid FROM movements)", "losses", "late_fees"),
     ],
 )
-async def test_an_added_transfer_is_found_though_the_order_counts_it(
+async def test_an_added_transfer_is_found_even_if_the_order_s_counter_includes_it(
     own: Own, posting: str, cause: str, debit: str, credit: str
 ) -> None:
     await a_busy_order(own)
@@ -169,7 +171,7 @@ async def test_an_added_transfer_is_found_though_the_order_counts_it(
     assert report.disagreements
 
 
-async def test_nothing_is_found_where_nothing_was_altered(own: Own) -> None:
+async def test_without_any_alteration_verify_finds_nothing(own: Own) -> None:
     kinds = await make_one_of_every_kind(own)
     report = await verify(own.context.pool)
     assert report.disagreements == []
@@ -205,7 +207,7 @@ async def test_a_decline_that_was_altered_is_found(own: Own, change: str) -> Non
     assert "decisions" in {found.row for found in (await tamper(own, change)).disagreements}
 
 
-async def test_an_order_that_would_not_be_collected_is_found(own: Own) -> None:
+async def test_an_order_whose_next_charge_time_is_missing_is_found(own: Own) -> None:
     order = await own.merchant.approved("100.00")
     report = await tamper(own, "UPDATE orders SET collect_at = NULL WHERE collect_at IS NOT NULL")
     assert [(str(found.order_id), found.row) for found in report.disagreements] == [

@@ -24,7 +24,8 @@ TABLES = ("transfers", "installments", "orders")
 
 
 async def an_order_with_all_of_them(own: Own) -> str:
-    """An order whose installments 2 to 4 were written off, then partly refunded (4 and 3), and one (2) was paid after all."""
+    """An order whose installments 2 to 4 were written off. Then a refund reduced 4 and 3, and the consumer paid 2 after
+    all."""
     created = await own.auto_merchant.create("100.00")
     merchant_id, order_id = own.auto_merchant.merchant_id, UUID(created["orderId"])
     await complete(own.service, merchant_id, created, "4000 0000 0000 0341")
@@ -50,7 +51,7 @@ async def an_order_with_all_of_them(own: Own) -> str:
 
 
 async def tamper(own: Own, *changes: str) -> VerifyReport:
-    """Change rows as nobody but the tables' owner can, with every trigger off."""
+    """Change rows with every trigger off, as only the tables' owner can."""
     async with own.owner() as owner:
         for table in TABLES:
             await owner.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")

@@ -1,4 +1,4 @@
-"""A shop with its own folder, and no pauses between tries."""
+"""A shop with its own folder, and without pauses between retries."""
 
 from __future__ import annotations
 

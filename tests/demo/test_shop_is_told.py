@@ -26,7 +26,7 @@ def data() -> Iterator[Path]:
 
 
 def bought(buyer: httpx.Client, data: Path) -> None:
-    """A kettle, ordered and paid."""
+    """Order and pay a kettle."""
     csrf = _found(r'name="csrf" value="([^"]+)"', buyer.get("/").text)
     buyer.post("/cart", data={"csrf": csrf, "sku": "kettle"})
     cart = buyer.get("/cart").text
@@ -43,7 +43,7 @@ def _found(pattern: str, text: str) -> str:
 
 
 def origins(data: Path) -> list[str]:
-    """The web origins whose pages may open the demo merchant's checkout."""
+    """Return the web origins whose pages may open the demo merchant's checkout."""
     command = [sys.executable, "-m", "cuota", "merchant", "show", "Alder & Oak", "--json"]
     environment = {**os.environ, "CUOTA_DATA_DIR": str(data)}
     shown = subprocess.run(command, env=environment, check=True, timeout=60, capture_output=True)
@@ -51,7 +51,7 @@ def origins(data: Path) -> list[str]:
 
 
 def page_once(buyer: httpx.Client, text: str) -> str:
-    """The order's page in the back office, as soon as it shows this."""
+    """Return the order's page in the back office, as soon as it contains this text."""
     until = time.monotonic() + WAIT_SECONDS
     while time.monotonic() < until:
         page = buyer.get("/orders/1001").text
@@ -61,7 +61,7 @@ def page_once(buyer: httpx.Client, text: str) -> str:
     raise AssertionError(f"{text} never came")
 
 
-def test_the_shop_is_told_of_its_orders_also_on_a_folder_that_kept_no_webhook_secrets(data: Path) -> None:
+def test_the_shop_gets_webhooks_even_if_its_folder_has_no_webhook_secrets_yet(data: Path) -> None:
     with demo(data):
         pass
     path = data / "demo-merchant.json"
@@ -78,8 +78,8 @@ def test_the_shop_is_told_of_its_orders_also_on_a_folder_that_kept_no_webhook_se
         assert 'data-source="webhook"' in buyer.get("/orders/1001").text
 
 
-def test_the_shop_s_origin_is_registered_wherever_the_shop_stands_today(data: Path) -> None:
-    for _ in range(2):  # each start has ports of its own
+def test_the_shop_s_current_origin_is_registered_at_each_start(data: Path) -> None:
+    for _ in range(2):  # each start uses other ports
         with demo(data) as buyer:
             assert str(buyer.base_url).rstrip("/") in origins(data)
             csrf = _found(r'name="csrf" value="([^"]+)"', buyer.get("/").text)

@@ -1,4 +1,4 @@
-"""The shop's pages, asked without a browser."""
+"""Tests the shop's pages without a browser."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ async def visit(settings: ShopSettings) -> AsyncIterator[Visit]:
         await browser.close()
 
 
-async def test_the_checkout_leads_to_the_provider_and_the_return_is_read_from_it(visit: Visit) -> None:
+async def test_the_checkout_redirects_to_the_provider_and_the_return_page_reads_the_order_from_the_provider(
+    visit: Visit,
+) -> None:
     network = Network(provider)
     browser = visit(network)
     sent = await browser.order()
@@ -46,7 +48,7 @@ async def test_the_checkout_leads_to_the_provider_and_the_return_is_read_from_it
     assert "form-action 'self' https://pay.test;" in page.headers["Content-Security-Policy"]
 
 
-async def test_a_stranger_with_a_guessed_number_sees_nothing(visit: Visit) -> None:
+async def test_a_visitor_with_a_guessed_order_number_sees_nothing(visit: Visit) -> None:
     browser = visit(Network(provider))
     await browser.order()
     browser.http.cookies.clear()
@@ -54,7 +56,7 @@ async def test_a_stranger_with_a_guessed_number_sees_nothing(visit: Visit) -> No
     assert (await browser.http.get("/confirm?order=1001&orderId=o-1")).status_code == 200
 
 
-async def test_a_provider_that_is_down_costs_no_cart(visit: Visit) -> None:
+async def test_the_cart_is_kept_if_the_provider_is_down(visit: Visit) -> None:
     browser = visit(Network(httpx.ConnectError("down")))
     assert (await browser.order()).headers["Location"] == "/cart"
     page = await browser.http.get("/cart")
@@ -68,7 +70,7 @@ async def test_a_form_without_its_token_is_refused(visit: Visit) -> None:
     assert (await browser.http.post("/cart", data={"sku": "cup", "csrf": "guess"})).status_code == 403
 
 
-async def test_a_second_click_on_capture_asks_with_the_same_reference_and_once_it_is_done_not_at_all(
+async def test_a_second_click_on_capture_repeats_the_same_reference_and_a_click_after_success_sends_nothing(
     visit: Visit,
 ) -> None:
     lost: list[Answer] = [httpx.ReadTimeout("late")] * 3
@@ -88,7 +90,7 @@ async def test_a_second_click_on_capture_asks_with_the_same_reference_and_once_i
 
 
 @pytest.mark.parametrize("number", ["7", "99999999999999999999999"])
-async def test_an_order_that_is_not_there_is_a_page_that_says_so(visit: Visit, number: str) -> None:
+async def test_an_unknown_order_is_a_page_that_says_so(visit: Visit, number: str) -> None:
     page = await visit(Network(provider)).http.get(f"/orders/{number}")
     assert page.status_code == 404
     assert "We cannot find that page" in page.text

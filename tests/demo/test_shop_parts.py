@@ -1,4 +1,4 @@
-"""The shop's pure parts: its money, its settings, what it reads and what it remembers."""
+"""The shop's pure parts: its money, its settings, its parsers and its store."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_negative_amount_is_never_sent() -> None:
 
 
 @pytest.mark.parametrize("value", [1.5, "1.50", True, [1]])
-def test_an_amount_that_is_no_exact_number_is_not_read(value: object) -> None:
+def test_an_amount_that_is_no_exact_number_is_refused(value: object) -> None:
     with pytest.raises(TypeError):
         money.from_json(value)
 
@@ -52,25 +52,25 @@ def test_an_amount_that_is_no_exact_number_is_not_read(value: object) -> None:
 @pytest.mark.parametrize(
     ("typed", "cents"), [("12", 1200), (" 12.5 ", 1250), ("$1,234.50", 123450), ("0.07", 7), ("$ 3", 300)]
 )
-def test_what_a_person_types_is_read_as_cents(typed: str, cents: int) -> None:
+def test_typed_amounts_are_read_as_cents(typed: str, cents: int) -> None:
     assert money.from_form(typed) == cents
 
 
 @pytest.mark.parametrize("typed", ["", "abc", "1.005", "-5", "1e3", "٣", "1 2", "."])
-def test_what_is_no_amount_is_said_to_be_none(typed: str) -> None:
+def test_a_text_that_is_no_amount_is_refused(typed: str) -> None:
     with pytest.raises(ValueError, match="dollars and cents"):
         money.from_form(typed)
 
 
 @pytest.mark.parametrize("cents", [*range(12), 1725, 6490, 8995, 11800])
-def test_four_payments_add_up_and_the_first_ones_carry_the_odd_cents(cents: int) -> None:
+def test_four_payments_add_up_and_the_first_ones_have_the_extra_cents(cents: int) -> None:
     four = money.in_four(cents)
     assert sum(four) == cents
     assert list(four) == sorted(four, reverse=True)
     assert four[0] - four[3] == (1 if cents % 4 else 0)
 
 
-def test_the_offer_never_says_too_little() -> None:
+def test_the_offer_shows_the_highest_payment() -> None:
     assert money.offer(2200) == "or 4 payments of $5.50"
     assert money.offer(1725) == "or 4 payments of up to $4.32"
 
@@ -81,12 +81,12 @@ def test_a_missing_setting_is_named(name: str) -> None:
         ShopSettings.from_environment({**ENVIRONMENT, name: ""})
 
 
-def test_settings_know_the_providers_origin_and_show_no_secret(settings: ShopSettings) -> None:
+def test_settings_have_the_provider_s_origin_and_do_not_show_secrets(settings: ShopSettings) -> None:
     assert settings.auth_url == settings.api_url == settings.api_origin == "https://pay.test"
     assert "hush" not in repr(settings)
 
 
-def test_what_is_left_to_move_follows_from_the_record() -> None:
+def test_the_remaining_amounts_are_computed_from_the_record() -> None:
     payment = Payment.read(
         {**RECORD, "amount": 90, "voidedAmount": 10, "capturedAmount": 40, "refundedAmount": 15}
     )
@@ -94,7 +94,7 @@ def test_what_is_left_to_move_follows_from_the_record() -> None:
     assert Payment.read({**RECORD, "orderStatus": "Declined"}).possible("capture") == 0
 
 
-def test_a_dry_run_is_told_by_what_changes() -> None:
+def test_a_dry_run_is_shown_as_a_list_of_changes() -> None:
     def standing(captured: int, fourth: int) -> dict[str, object]:
         return {"balances": {"captured": captured}, "plan": [{"number": 4, "amount": fourth}]}
 
@@ -102,7 +102,7 @@ def test_a_dry_run_is_told_by_what_changes() -> None:
     assert rows == [("Captured", 0, 2000), ("Installment 4", 2500, 500)]
 
 
-def test_a_reference_once_written_down_keeps_its_amount_until_it_is_refused(store: Store) -> None:
+def test_a_stored_reference_keeps_its_amount_until_it_is_refused(store: Store) -> None:
     first = store.write_down(ShopOperation("r", 1001, "capture", 500))
     assert store.write_down(ShopOperation("r", 1001, "capture", 900)).amount == first.amount == 500
     store.finish("r", "refused")

@@ -1,4 +1,4 @@
-"""The shop's calls over a bad network: repeated safely, with one token."""
+"""The shop repeats calls safely over a bad network, with one token."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def test_a_create_is_repeated_with_the_same_idempotency_key(settings: Shop
     assert [call.headers["Idempotency-Key"] for call in network.calls] == ["key", "key"]
 
 
-async def test_a_repeat_that_was_applied_already_counts_as_done(settings: ShopSettings) -> None:
+async def test_a_repeated_call_that_was_already_applied_counts_as_done(settings: ShopSettings) -> None:
     original = {**MOVED, "operation": "refund", "id": "m-1", "sameRequest": True}
     network = Network(httpx.ReadTimeout("late"), refusal("duplicate_reference", original=original))
     moved = await payments_over(settings, network).refund("o-1", 1250, "r")
@@ -50,7 +50,7 @@ async def test_a_reference_of_another_request_is_an_error(settings: ShopSettings
     assert not caught.value.undecided
 
 
-async def test_a_refusal_is_final_and_carries_the_balances(settings: ShopSettings) -> None:
+async def test_a_refusal_is_final_and_contains_the_balances(settings: ShopSettings) -> None:
     network = Network(refusal("refund_exceeds_captured", balances={"refundable": 3.1}))
     with pytest.raises(PaymentError) as caught:
         await payments_over(settings, network).refund("o-1", 1250, "r")
@@ -68,7 +68,7 @@ async def test_without_any_answer_the_outcome_is_undecided(settings: ShopSetting
     assert caught.value.undecided
 
 
-async def test_a_token_is_fetched_once_and_kept(settings: ShopSettings) -> None:
+async def test_a_token_is_requested_once_and_reused(settings: ShopSettings) -> None:
     network = Network(httpx.Response(200, json=RECORD))
     payments = payments_over(settings, network)
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""Payment in a window over the shop's page: what the shop signs, stores and checks, also if the page is closed."""
+"""Payment in a window over the shop's page: what the shop signs, stores and checks, even if the page is closed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OURS = {"merchantReference": "AO-1001"}
 
 
 def stands(status: str, **more: object) -> httpx.Response:
-    """How the provider says that the kettle's order stands."""
+    """The provider's answer about the state of the kettle's order."""
     return httpx.Response(
         200, json={**RECORD, **OURS, "orderStatus": status, "originalAmount": 89.95, **more}
     )
@@ -55,7 +55,7 @@ async def tell(shop: Browser, told: dict[str, Any]) -> None:
     assert answer.status_code == 204
 
 
-async def test_what_is_signed_is_the_shop_s_own_cart_and_nothing_that_a_browser_says(shop: Browser) -> None:
+async def test_the_shop_signs_its_own_cart_and_nothing_that_the_browser_sends(shop: Browser) -> None:
     told = await signed(shop, price="0.01", merchantReference="AO-7", callbackUrl="http://evil.test/")
     assert told["signature"] == pay_signature(SIGNING_SECRET, told["body"].encode())
     body = json.loads(told["body"])
@@ -68,7 +68,7 @@ async def test_what_is_signed_is_the_shop_s_own_cart_and_nothing_that_a_browser_
     assert "evil" not in told["body"]
 
 
-async def test_the_developer_s_choice_of_window_stands_in_the_signed_text(shop: Browser) -> None:
+async def test_the_signed_text_contains_the_developer_s_choice_of_window(shop: Browser) -> None:
     express = json.loads((await signed(shop, way="express", display="iframe"))["body"])
     assert (express["checkoutFlow"], express["display"]) == ("express", "iframe")
     card = json.loads((await signed(shop, way="card"))["body"])
@@ -77,7 +77,7 @@ async def test_the_developer_s_choice_of_window_stands_in_the_signed_text(shop: 
     assert "integrationType" not in usual
 
 
-async def test_signing_writes_the_order_down_once_and_it_is_an_order_only_when_it_is_opened(
+async def test_signing_stores_one_order_which_is_listed_only_after_it_was_opened(
     shop: Browser, network: Network
 ) -> None:
     network.calls.clear()
@@ -92,7 +92,7 @@ async def test_signing_writes_the_order_down_once_and_it_is_an_order_only_when_i
     assert "AO-1001" in (await shop.http.get("/orders")).text
 
 
-async def test_a_changed_cart_is_another_order_and_a_stale_page_is_told(shop: Browser) -> None:
+async def test_a_changed_cart_is_another_order_and_an_outdated_page_gets_an_error(shop: Browser) -> None:
     first = await signed(shop)
     await shop.post("/cart", sku="cup")
     stale = await shop.post("/sign", amount="8995")
@@ -101,7 +101,7 @@ async def test_a_changed_cart_is_another_order_and_a_stale_page_is_told(shop: Br
     assert (await signed(shop, amount="11195"))["number"] == first["number"] + 1
 
 
-async def test_another_shopper_with_the_same_cart_has_an_order_of_their_own(shop: Browser) -> None:
+async def test_another_shopper_with_the_same_cart_has_a_separate_order(shop: Browser) -> None:
     first = await signed(shop)
     shop.http.cookies.clear()
     assert (await shop.post("/sign", amount="8995")).json() == {
@@ -113,7 +113,7 @@ async def test_another_shopper_with_the_same_cart_has_an_order_of_their_own(shop
         assert (await shop.http.get(f"/confirm?order=1001&orderId={claim}")).status_code == 404
 
 
-async def test_nobody_signs_without_the_form_s_token(shop: Browser) -> None:
+async def test_the_shop_does_not_sign_without_the_form_s_token(shop: Browser) -> None:
     assert (await shop.http.post("/sign", data={"amount": "8995"})).status_code == 403
 
 
@@ -146,7 +146,7 @@ async def test_a_webhook_about_something_else_finishes_no_order(
     assert (order.provider_order_id, order.status) == (None, "New")
 
 
-async def test_a_second_provider_s_order_never_takes_the_place_of_the_first(shop: Browser) -> None:
+async def test_a_second_order_at_the_provider_never_replaces_the_first(shop: Browser) -> None:
     await signed(shop)
     await tell(shop, event(1, "order.created", "Created", record=OURS))
     await tell(
@@ -158,7 +158,7 @@ async def test_a_second_provider_s_order_never_takes_the_place_of_the_first(shop
     assert (order.provider_order_id, order.status) == ("o-1", "Created")
 
 
-async def test_the_page_s_word_is_advice_that_the_provider_must_confirm(
+async def test_a_result_reported_by_the_page_must_be_confirmed_by_the_provider(
     shop: Browser, network: Network
 ) -> None:
     await signed(shop)
@@ -183,7 +183,7 @@ async def test_the_page_s_word_is_advice_that_the_provider_must_confirm(
         ("session_expired", "Created", False),
     ],
 )
-async def test_trying_again_opens_the_same_order_while_it_is_open_and_a_new_one_after(
+async def test_a_second_attempt_opens_the_same_order_while_that_is_open_and_a_new_order_afterwards(
     shop: Browser, network: Network, closed: str, status: str, *, again: bool
 ) -> None:
     first = await signed(shop)
@@ -194,16 +194,18 @@ async def test_trying_again_opens_the_same_order_while_it_is_open_and_a_new_one_
     assert await signed(shop) == second
 
 
-async def test_a_window_closed_after_the_payment_leads_to_the_order(shop: Browser, network: Network) -> None:
+async def test_if_the_window_is_closed_after_the_payment_the_shop_shows_the_order(
+    shop: Browser, network: Network
+) -> None:
     await signed(shop)
     await tell(shop, event(1, "order.created", "Created", record=OURS))
     network.answers = [stands("Approved")]
-    for _ in range(2):  # the second time the cart is empty already
+    for _ in range(2):  # the second time, the cart is already empty
         told = await signed(shop, closed="closed_by_customer", number="1001")
         assert told == {"next": "/confirm?order=1001"}
 
 
-async def test_nobody_ends_another_shopper_s_order(shop: Browser) -> None:
+async def test_a_shopper_cannot_end_another_shopper_s_order(shop: Browser) -> None:
     first = await signed(shop)
     mine = dict(shop.http.cookies)
     shop.http.cookies.clear()
@@ -223,7 +225,7 @@ async def test_an_unreachable_provider_changes_nothing_about_a_closed_window(
     assert await signed(shop, closed="closed_by_customer", number="1001") == first
 
 
-async def test_the_pages_allow_the_provider_s_script_calls_and_frame_and_no_other(shop: Browser) -> None:
+async def test_the_pages_allow_scripts_calls_and_frames_of_the_provider_only(shop: Browser) -> None:
     page = await shop.http.get("/cart")
     policy = page.headers["Content-Security-Policy"].split("; ")
     assert {
@@ -237,7 +239,7 @@ async def test_the_pages_allow_the_provider_s_script_calls_and_frame_and_no_othe
     assert "Continue" in page.text
 
 
-async def test_a_shop_that_cannot_sign_offers_the_redirect_alone(settings: ShopSettings) -> None:
+async def test_a_shop_that_cannot_sign_offers_only_the_redirect(settings: ShopSettings) -> None:
     browser = Browser(settings, Network(provider))
     await browser.post("/cart", sku="kettle")
     page = await browser.http.get("/cart")

@@ -1,4 +1,4 @@
-"""The back office asks for a login where the shop can be reached from other machines."""
+"""The back office requires a login if other machines can reach the shop."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def test_without_the_login_no_page_of_the_back_office_is_shown(settings: S
     assert 401 not in await statuses(guarded, login("staff:right"))
 
 
-async def test_on_loopback_nobody_is_asked(settings: ShopSettings) -> None:
+async def test_on_loopback_no_login_is_required(settings: ShopSettings) -> None:
     assert 401 not in await statuses(settings, {})
 
 
@@ -65,5 +65,5 @@ async def test_the_shop_itself_needs_no_login(settings: ShopSettings) -> None:
         ("shop.test", False),
     ],
 )
-def test_which_hosts_only_this_machine_reaches(host: str, *, own: bool) -> None:
+def test_hosts_that_only_this_machine_can_reach_are_recognized(host: str, *, own: bool) -> None:
     assert is_loopback(host) is own

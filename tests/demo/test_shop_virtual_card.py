@@ -1,4 +1,5 @@
-"""The shop charges the virtual card that its page was given: once, whole, by its card processor, and keeps no number."""
+"""The shop charges the virtual card that its page got: once, in full, by its card processor. It stores no card
+number."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ APPROVED = {**RECORD, "merchantReference": "AO-1001", "originalAmount": 89.95}
 
 
 class Provider:
-    """Its order is approved and can be voided; its card network says what the test lays out."""
+    """A provider with an approved order that can be voided. Its card network gives the answers that the test
+    prepares."""
 
     def __init__(self) -> None:
         self.authorize: Answer = httpx.Response(200, json={"authorizationId": "auth-1", "approved": True})
@@ -56,7 +58,7 @@ def cards() -> Provider:
 
 @pytest.fixture
 async def shop(tmp_path: Path, cards: Provider) -> AsyncIterator[Browser]:
-    """A shop whose buyer has paid a kettle by a virtual-card checkout; the shop was told so, and has no card yet."""
+    """A shop whose buyer has paid a kettle in a virtual-card checkout. The shop has the webhook, but no card yet."""
     environment = {**ENVIRONMENT_TOLD, "SHOP_MERCHANT_ID": MERCHANT, "SHOP_DATA": str(tmp_path)}
     browser = Browser(ShopSettings.from_environment(environment), Network(cards))
     await browser.post("/cart", sku="kettle")
@@ -79,7 +81,7 @@ def everything_in(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.iterdir())
 
 
-async def test_a_card_is_authorized_and_captured_whole_and_the_cart_is_empty(
+async def test_a_card_is_authorized_and_captured_in_full_and_then_the_cart_is_empty(
     shop: Browser, cards: Provider
 ) -> None:
     assert (await hand_over(shop)).json() == {"next": "/confirm?order=1001"}
@@ -92,7 +94,7 @@ async def test_a_card_is_authorized_and_captured_whole_and_the_cart_is_empty(
     assert "Card ending 1486" in (await shop.http.get("/orders/1001")).text
 
 
-async def test_a_card_handed_over_again_is_charged_once(shop: Browser, cards: Provider) -> None:
+async def test_a_card_that_the_page_sends_twice_is_charged_once(shop: Browser, cards: Provider) -> None:
     assert [(await hand_over(shop)).status_code for _ in range(3)] == [200] * 3
     assert len(cards.asked) == 2
 
@@ -104,7 +106,7 @@ async def test_the_shop_keeps_no_card_number(shop: Browser, tmp_path: Path) -> N
     assert NUMBER.encode() not in kept
 
 
-async def test_until_the_card_is_there_the_order_is_not_thanked_for_and_the_same_text_opens_it_again(
+async def test_without_a_card_the_confirmation_says_that_a_step_is_missing_and_the_same_signed_text_opens_the_order_again(
     shop: Browser,
 ) -> None:
     page = await shop.http.get("/confirm?order=1001")
@@ -116,7 +118,7 @@ async def test_until_the_card_is_there_the_order_is_not_thanked_for_and_the_same
     assert closed.json() == again
 
 
-async def test_a_card_that_is_refused_is_told_in_words_and_its_order_is_cancelled_once(
+async def test_a_refused_card_is_explained_and_its_order_is_canceled_once(
     shop: Browser, cards: Provider
 ) -> None:
     no = {"authorizationId": None, "approved": False, "reason": "wrong_merchant"}
@@ -133,7 +135,7 @@ async def test_a_card_that_is_refused_is_told_in_words_and_its_order_is_cancelle
 @pytest.mark.parametrize(
     "lost", [httpx.ReadTimeout("late"), httpx.Response(503, json={}), httpx.Response(200)]
 )
-async def test_a_lost_answer_is_asked_for_again_under_the_same_reference(
+async def test_a_request_whose_answer_is_lost_is_repeated_with_the_same_reference(
     shop: Browser, cards: Provider, lost: Answer
 ) -> None:
     said, cards.authorize = cards.authorize, lost
@@ -144,7 +146,7 @@ async def test_a_lost_answer_is_asked_for_again_under_the_same_reference(
     assert len([path for path, _ in cards.asked if path == "authorize"]) == 4
 
 
-async def test_a_capture_without_an_answer_costs_the_buyer_nothing_and_the_staff_may_ask_again(
+async def test_if_a_capture_gets_no_answer_the_buyer_continues_and_the_staff_can_repeat_the_capture(
     shop: Browser, cards: Provider
 ) -> None:
     cards.moves = [httpx.ReadTimeout("late")] * 3
@@ -155,7 +157,7 @@ async def test_a_capture_without_an_answer_costs_the_buyer_nothing_and_the_staff
     assert len({asked["reference"] for path, asked in cards.asked if path.endswith("/capture")}) == 1
 
 
-async def test_the_staff_refund_on_the_card_and_a_refusal_is_told_in_words(
+async def test_the_staff_can_refund_on_the_card_and_a_refusal_is_explained(
     shop: Browser, cards: Provider
 ) -> None:
     await hand_over(shop)
@@ -170,13 +172,13 @@ async def test_the_staff_refund_on_the_card_and_a_refusal_is_told_in_words(
     assert "That is more than can be refunded." in (await shop.http.get("/orders/1001")).text
 
 
-async def test_nobody_else_hands_a_card_over_for_an_order(shop: Browser, cards: Provider) -> None:
+async def test_another_visitor_cannot_send_a_card_for_an_order(shop: Browser, cards: Provider) -> None:
     shop.http.cookies.clear()
     assert (await hand_over(shop)).status_code == 404
     assert cards.asked == []
 
 
-async def test_an_order_that_the_provider_does_not_call_paid_takes_no_card(
+async def test_a_card_for_an_order_that_the_provider_does_not_report_as_paid_is_refused(
     shop: Browser, cards: Provider
 ) -> None:
     await shop.post("/sign", amount="8995", way="card", display="iframe")
@@ -185,7 +187,7 @@ async def test_an_order_that_the_provider_does_not_call_paid_takes_no_card(
     assert cards.asked == []
 
 
-async def test_an_order_that_is_not_paid_by_card_takes_none(shop: Browser, cards: Provider) -> None:
+async def test_a_card_for_an_order_of_another_kind_is_refused(shop: Browser, cards: Provider) -> None:
     await shop.post("/sign", amount="8995", way="standard")
     assert (await shop.post("/card", number="1002", **CARD)).status_code == 404
     assert cards.asked == []

@@ -1,4 +1,5 @@
-"""Webhooks to the shop: verified, counted once, shown. The shop asks the provider if one is missing."""
+"""The shop verifies webhooks, counts each once, and shows them. If a webhook is missing, the shop reads the order from
+the provider."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ def network() -> Network:
 
 @pytest.fixture
 async def shop(tmp_path: Path, network: Network) -> AsyncIterator[Browser]:
-    """A shop that holds both secrets, and a buyer who is at its order's checkout."""
+    """A shop with both secrets, and a buyer in the checkout of an order."""
     browser = Browser(
         ShopSettings.from_environment({**ENVIRONMENT_TOLD, "SHOP_DATA": str(tmp_path)}), network
     )
@@ -48,13 +49,17 @@ def types(shop: Browser) -> list[str]:
     return [told.type for told in shop.store.told("o-1")]
 
 
-async def test_every_order_asks_to_be_told_on_the_shop_s_own_origin(shop: Browser, network: Network) -> None:
+async def test_every_order_requests_webhooks_at_the_shop_s_own_origin(
+    shop: Browser, network: Network
+) -> None:
     assert (
         json.loads(network.calls[-1].content)["merchant"]["statusCallbackUrl"] == "http://shop.test/webhooks"
     )
 
 
-async def test_a_shop_without_the_secrets_asks_instead_and_believes_nobody(settings: ShopSettings) -> None:
+async def test_a_shop_without_the_secrets_reads_orders_from_the_provider_and_accepts_no_webhook(
+    settings: ShopSettings,
+) -> None:
     network = Network(provider)
     browser = Browser(settings, network)
     await browser.order()
@@ -64,7 +69,7 @@ async def test_a_shop_without_the_secrets_asks_instead_and_believes_nobody(setti
     await browser.close()
 
 
-async def test_what_is_told_becomes_the_shop_s_view_and_nobody_is_asked(
+async def test_a_webhook_updates_the_shop_s_order_without_a_call_to_the_provider(
     shop: Browser, network: Network
 ) -> None:
     assert (await tell(shop, event(1, "order.created", "Created"))).status_code == 204
@@ -84,7 +89,9 @@ async def test_what_is_told_becomes_the_shop_s_view_and_nobody_is_asked(
     assert shop.store.cart(order.session).lines == ()
 
 
-async def test_an_order_that_no_webhook_has_decided_is_asked_for(shop: Browser, network: Network) -> None:
+async def test_an_order_without_a_deciding_webhook_is_read_from_the_provider(
+    shop: Browser, network: Network
+) -> None:
     assert "no webhook has come" in (await shop.http.get("/orders/1001")).text
     await tell(shop, event(1, "order.created", "Created"))
     network.answers = [provider]
@@ -95,7 +102,7 @@ async def test_an_order_that_no_webhook_has_decided_is_asked_for(shop: Browser, 
     assert 'data-source="asked"' in page
 
 
-async def test_money_that_the_shop_moved_is_asked_for_until_a_webhook_tells_of_it(
+async def test_after_a_capture_by_the_shop_the_order_is_read_from_the_provider_until_the_webhook_arrives(
     shop: Browser, network: Network
 ) -> None:
     await tell(shop, event(2, "order.approved"))
@@ -113,20 +120,20 @@ async def test_money_that_the_shop_moved_is_asked_for_until_a_webhook_tells_of_i
     assert shop.store.pending(1001) == []
 
 
-async def test_the_staff_may_ask_the_provider_all_the_same(shop: Browser, network: Network) -> None:
+async def test_the_staff_can_still_read_the_order_from_the_provider(shop: Browser, network: Network) -> None:
     await tell(shop, event(2, "order.approved"))
     network.calls.clear()
     assert 'data-source="asked"' in (await shop.http.get("/orders/1001?ask=1")).text
     assert len(network.calls) == 1
 
 
-async def test_a_repeat_is_acknowledged_and_counts_once(shop: Browser) -> None:
+async def test_a_repeated_webhook_is_acknowledged_and_counts_once(shop: Browser) -> None:
     for _ in range(3):
         assert (await tell(shop, event(2, "order.approved"))).status_code == 204
     assert types(shop) == ["order.approved"]
 
 
-async def test_what_comes_late_is_shown_and_changes_nothing(shop: Browser) -> None:
+async def test_a_late_webhook_is_shown_and_does_not_change_the_order(shop: Browser) -> None:
     record = {"capturedAmount": 89.95}
     await tell(shop, event(3, "capture.completed", record=record))
     await tell(shop, event(1, "order.created", "Created"))
@@ -152,7 +159,9 @@ async def test_a_refused_capture_shows_why(shop: Browser) -> None:
     ],
     ids=["another webhook secret", "another signing secret", "an hour old", "an hour ahead"],
 )
-async def test_what_is_not_proved_changes_nothing(shop: Browser, how: dict[str, Any]) -> None:
+async def test_a_webhook_without_a_valid_signature_changes_nothing(
+    shop: Browser, how: dict[str, Any]
+) -> None:
     assert (await tell(shop, event(2, "order.approved"), **how)).status_code == 401
     assert types(shop) == []
 
@@ -168,7 +177,7 @@ async def test_a_webhook_without_one_of_its_headers_changes_nothing(shop: Browse
     assert types(shop) == []
 
 
-async def test_a_changed_byte_and_a_flood_change_nothing(shop: Browser) -> None:
+async def test_a_webhook_with_a_changed_byte_or_a_very_large_body_changes_nothing(shop: Browser) -> None:
     told = event(2, "order.approved")
     sent = headers(told, raw(told))
     changed = raw(told).replace(b"89.95", b"89.96", 1)
@@ -177,13 +186,13 @@ async def test_a_changed_byte_and_a_flood_change_nothing(shop: Browser) -> None:
     assert types(shop) == []
 
 
-async def test_a_test_is_acknowledged_and_belongs_to_no_order(shop: Browser) -> None:
+async def test_a_test_webhook_is_acknowledged_and_belongs_to_no_order(shop: Browser) -> None:
     nothing = {"orderId": None, "order": None, "sequence": None, "amount": None}
     assert (await tell(shop, {**event(1, "webhook.test"), **nothing})).status_code == 204
     assert types(shop) == []
 
 
-def test_a_webhook_that_comes_before_the_order_s_own_answer_is_not_forgotten(tmp_path: Path) -> None:
+def test_a_webhook_that_arrives_before_the_answer_to_the_order_s_creation_is_kept(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store._db.execute(
         "INSERT INTO orders (number, session, checkout_key, lines, shipping, amount, created)"
@@ -198,7 +207,9 @@ def test_a_webhook_that_comes_before_the_order_s_own_answer_is_not_forgotten(tmp
     store.close()
 
 
-def test_a_folder_of_an_earlier_release_opens_and_what_was_told_outlives_a_restart(tmp_path: Path) -> None:
+def test_a_folder_of_an_earlier_release_can_be_opened_and_stored_webhooks_survive_a_restart(
+    tmp_path: Path,
+) -> None:
     earlier = Store(tmp_path)
     earlier._db.execute("DROP TABLE told")
     earlier.close()
@@ -219,12 +230,12 @@ def test_a_folder_of_an_earlier_release_opens_and_what_was_told_outlives_a_resta
         ({"SHOP_SIGNING_SECRET": SIGNING_SECRET, "SHOP_WEBHOOK_SECRET": "whsec_?"}, "SHOP_WEBHOOK_SECRET"),
     ],
 )
-def test_one_secret_without_the_other_is_named(given: dict[str, str], named: str) -> None:
+def test_one_secret_without_the_other_is_refused(given: dict[str, str], named: str) -> None:
     with pytest.raises(SettingsError, match=named):
         ShopSettings.from_environment({**ENVIRONMENT, **given})
 
 
-def test_settings_show_no_webhook_secret() -> None:
+def test_settings_do_not_show_webhook_secrets() -> None:
     shown = repr(ShopSettings.from_environment(ENVIRONMENT_TOLD))
     assert "secret, 32 bytes" not in shown
     assert SIGNING_SECRET not in shown

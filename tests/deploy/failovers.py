@@ -1,8 +1,9 @@
 """Failovers under load: `python tests/deploy/failovers.py --count 20` (or `make failovers`).
 
-Two web machines on a PostgreSQL with a synchronous standby (deploy/standbys.sh), storefronts that write down what they
-were answered, and a primary that is killed, frozen or switched, again and again. Nothing acknowledged may be lost,
-nothing may happen twice, and writes are back within 30 seconds. The choices come from a seed that is printed.
+The program starts two web machines on a PostgreSQL with a synchronous standby (deploy/standbys.sh), and
+storefronts that record every answer. Again and again it kills, freezes or switches the primary. No
+acknowledged operation may be lost, none may be applied twice, and writes must work again within 30 seconds.
+The program prints the seed of its random choices.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ CLIENTS = 6
 
 @dataclass
 class Cluster:
-    """What deploy/standbys.sh started."""
+    """The PostgreSQL nodes that deploy/standbys.sh started."""
 
     folder: Path
     monitor: str
     url: str
 
     async def ask(self, sql: str) -> list[asyncpg.Record]:
-        """The monitor's answer; nothing while it does not answer."""
+        """Query the monitor. Return no rows if the monitor cannot be reached."""
         try:
             connection = await asyncpg.connect(self.monitor, timeout=3)
         except (OSError, asyncpg.PostgresError):
@@ -53,14 +54,15 @@ class Cluster:
             connection.terminate()
 
     async def states(self) -> dict[str, str]:
-        """Each node's state, where it is also the one it should be in."""
+        """Return each node's state, or "" while the node is unhealthy or changing to another state."""
         rows = await self.ask(
             "SELECT nodename, reportedstate::text AS is, goalstate::text AS should, health FROM pgautofailover.node"
         )
         return {r["nodename"]: r["is"] if r["is"] == r["should"] and r["health"] == 1 else "" for r in rows}
 
     async def in_step(self, not_primary: str = "") -> str:
-        """Wait until all are well, with another primary than this one; answers which it is."""
+        """Wait until one node other than `not_primary` is the primary and all others are secondaries. Return
+        the primary."""
         until = time.monotonic() + STEP_SECONDS
         while time.monotonic() < until:
             states = await self.states()
@@ -69,10 +71,10 @@ class Cluster:
             if primary and primary != not_primary and rest and set(rest) == {"secondary"}:
                 return primary
             await asyncio.sleep(0.3)
-        raise AssertionError(f"the nodes did not come into step: {await self.states()}")
+        raise AssertionError(f"the nodes did not reach a primary with secondaries: {await self.states()}")
 
     def processes(self, node: str) -> list[int]:
-        """The node's keeper and everything below it."""
+        """Return the process ids of the node's keeper and of all its descendants."""
         found = [int((self.folder / node / "keeper.pid").read_text())]
         for pid in found:
             try:
@@ -84,7 +86,8 @@ class Cluster:
         return found
 
     async def strike(self, kind: str, node: str) -> None:
-        """`kill`: the power is cut. `freeze`: a machine that hangs, and comes to again. `switch`: as for maintenance."""
+        """`kill` is like a power failure, `freeze` is a machine that hangs for a while, `switch` is a planned
+        failover."""
         if kind == "switch":
             await self.ask("SELECT pgautofailover.perform_failover()")
             return
@@ -105,14 +108,14 @@ def _signal(pids: list[int], number: signal.Signals) -> None:
 
 @dataclass
 class Run:
-    """One run of so many failovers."""
+    """One run of the program, with its failovers so far."""
 
     cluster: Cluster
     fronts: list[Storefront]
     struck: list[dict[str, Any]] = field(default_factory=list)
 
     def outage(self, since: float) -> float:
-        """The longest time between two acknowledged writes since then."""
+        """Return the longest time between two acknowledged writes since `since`, in seconds."""
         times = sorted(at for front in self.fronts for at in front.times if at >= since - 1)
         times.append(time.monotonic())
         return max(after - before for before, after in zip([since, *times], times, strict=False))
@@ -131,7 +134,8 @@ class Run:
 
 
 async def drive(run: Run, kinds: list[str]) -> None:
-    """Strike under load; in the end every storefront has a definite answer to all it asked."""
+    """Make the failovers under load. At the end, every storefront has a definite answer to each of its
+    requests."""
     stop = asyncio.Event()
     tasks = [asyncio.create_task(front.run(stop)) for front in run.fronts]
     try:
@@ -143,8 +147,8 @@ async def drive(run: Run, kinds: list[str]) -> None:
 
 
 async def wrongs(run: Run) -> list[str]:
-    """Everything that does not hold, in words."""
-    found = [f"an answer that nobody expects: {text}" for front in run.fronts for text in front.strange]
+    """Return the problems, in words."""
+    found = [f"unexpected answer: {text}" for front in run.fronts for text in front.strange]
     connection = await asyncpg.connect(run.cluster.url)
     try:
         for front in run.fronts:
@@ -156,7 +160,7 @@ async def wrongs(run: Run) -> list[str]:
     finally:
         await connection.close()
     late = [each for each in run.struck if each["no_writes_for"] > BACK_SECONDS]
-    return found + [f"writes were not back within {BACK_SECONDS:.0f} s: {each}" for each in late]
+    return found + [f"writes did not work again within {BACK_SECONDS:.0f} s: {each}" for each in late]
 
 
 async def _wrongs_of(connection: asyncpg.Connection, front: Storefront) -> list[str]:
@@ -165,8 +169,10 @@ async def _wrongs_of(connection: asyncpg.Connection, front: Storefront) -> list[
         "SELECT reference FROM movements WHERE order_id = $1::text::uuid", front.order
     )
     captured = {row["reference"] for row in rows}
-    found += [f"capture {each} was acknowledged and is lost" for each in front.captured - captured]
-    found += [f"capture {each} was never acknowledged and is there" for each in captured - front.captured]
+    found += [f"capture {each} was acknowledged but is lost" for each in front.captured - captured]
+    found += [
+        f"capture {each} was never acknowledged but is in the database" for each in captured - front.captured
+    ]
     total = await connection.fetchval(
         "SELECT captured FROM orders WHERE order_id = $1::text::uuid", front.order
     )
@@ -178,7 +184,7 @@ async def _wrongs_of(connection: asyncpg.Connection, front: Storefront) -> list[
     )
     made = {row["reference"]: row["ids"] for row in rows}
     found += [
-        f"order {each} was acknowledged as {order_id} and there is {made.get(each)}"
+        f"order {each} was acknowledged as {order_id}, but the database has {made.get(each)}"
         for each, order_id in front.created.items()
         if made.get(each) != [order_id]
     ]
@@ -186,7 +192,7 @@ async def _wrongs_of(connection: asyncpg.Connection, front: Storefront) -> list[
 
 
 def fail_over(count: int, seed: int, nodes: int = 2) -> tuple[Run, list[str]]:
-    """The whole of it; answers what was wrong."""
+    """Start everything, make `count` failovers, and return the run and its problems."""
     choice = random.Random(seed)
     kinds = [KINDS[at % len(KINDS)] for at in range(count)]
     choice.shuffle(kinds)
@@ -214,7 +220,7 @@ def _as_machine(path: Path, urls: list[str], url: str) -> dict[str, str]:
 
 
 def _fronts(path: Path, urls: list[str], url: str) -> list[Storefront]:
-    """Storefronts, each with an approved order of its own."""
+    """Make the storefronts, each with its own approved order."""
     shared = _as_machine(path, urls, url)
     shop = merchant(**shared)
     headers = bearer(urls[0], shop)
@@ -229,7 +235,7 @@ def _fronts(path: Path, urls: list[str], url: str) -> list[Storefront]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=20, help="so many failovers (default 20)")
+    parser.add_argument("--count", type=int, default=20, help="how many failovers (default 20)")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 100_000)
     parser.add_argument("--nodes", type=int, default=2, help="PostgreSQL nodes (default 2)")
     options = parser.parse_args()
@@ -240,10 +246,10 @@ def main() -> int:
     unsure = sum(front.unsure for front in run.fronts)
     times = sorted(each["no_writes_for"] for each in run.struck)
     print(
-        f"{len(run.struck)} failovers; {captures} captures and {orders} orders acknowledged, {unsure} asked again; "
+        f"{len(run.struck)} failovers; {captures} captures and {orders} orders acknowledged, {unsure} requests repeated; "
         f"without a write for {times[0]} to {times[-1]} s, {times[len(times) // 2]} s in the middle"
     )
-    print("\n".join(found) or "Nothing acknowledged was lost, nothing happened twice.")
+    print("\n".join(found) or "No acknowledged operation was lost, and none was applied twice.")
     return 1 if found else 0
 
 

@@ -1,9 +1,10 @@
-"""Deaths of workers of a Citus cluster under load: `python tests/deploy/node_deaths.py --count 50`.
+"""Kills workers of a Citus cluster under load: `python tests/deploy/node_deaths.py --count 50`.
 
-Storefronts with merchants on every worker create orders and capture, one worker after another is killed with -9 and
-comes back, and shards are moved. Then the program checks that no acknowledged operation is lost or doubled. It starts its own cluster with
-deploy/citus.sh (PGBIN), or uses yours if you give --url, --kill and --start. In these commands, {node} stands for a worker's
-group id. The program prints the seed of its random choices.
+Storefronts with merchants on every worker create orders and capture. Meanwhile the program kills one worker
+after another with -9, starts it again, and moves shards. Then it checks that no acknowledged operation is
+lost or doubled. It starts its own cluster with deploy/citus.sh (PGBIN), or uses yours if you give --url,
+--kill and --start. In these commands, {node} stands for a worker's group id. The program prints the seed of
+its random choices.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ AGAIN_SECONDS = 90.0
 
 @dataclass
 class Run:
-    """What was done: the storefronts, and the time of each death with its node."""
+    """The storefronts, and each death: its node, when that died, and when that was back."""
 
     nodes: Nodes
     fronts: list[TimedStorefront]
@@ -46,7 +47,8 @@ class Run:
 
 
 async def move_shards(run: Run, count: int) -> None:
-    """Move the shard of one storefront's merchant to another worker and the next one's, under load. Never wait for a quiet moment."""
+    """Move the shards of this many storefronts' merchants to another worker, one after the other, without
+    pausing the load."""
     workers = {node: urlsplit(url) for node, url in (await run.nodes.urls()).items() if node > 0}
     for at_front in range(count):
         front = run.fronts[at_front % len(run.fronts)]
@@ -59,7 +61,7 @@ async def move_shards(run: Run, count: int) -> None:
 
 
 async def drive(run: Run, count: int, choice: random.Random, moves: int = 0) -> None:
-    """Kill one worker after another while the storefronts go on, and let it come back. Then move shards."""
+    """Kill one worker after another under load, and start it again. Then move shards."""
     stop = asyncio.Event()
     tasks = [asyncio.create_task(front.run(stop)) for front in run.fronts]
     workers = sorted({front.node for front in run.fronts})
@@ -85,7 +87,8 @@ async def drive(run: Run, count: int, choice: random.Random, moves: int = 0) -> 
 
 
 async def wrongs(run: Run) -> list[str]:
-    """Return the problems: acknowledged operations that are lost or exist twice, and what is left over on the nodes."""
+    """Return the problems: acknowledged operations that are lost or exist twice, and prepared transactions
+    that are left on a node."""
     found = [f"strange answer: {text}" for front in run.fronts for text in front.strange]
     connection = await asyncpg.connect(run.nodes.url)
     for front in run.fronts:
@@ -94,9 +97,10 @@ async def wrongs(run: Run) -> list[str]:
             UUID(front.order),
         )
         there = [row["reference"] for row in rows]
-        found += [f"capture {each} was acknowledged and is lost" for each in front.captured - set(there)]
+        found += [f"capture {each} was acknowledged but is lost" for each in front.captured - set(there)]
         found += [
-            f"capture {each} is there and was never acknowledged" for each in set(there) - front.captured
+            f"capture {each} was never acknowledged but is in the database"
+            for each in set(there) - front.captured
         ]
         total = await connection.fetchval(
             "SELECT captured FROM orders WHERE order_id = $1", UUID(front.order)
@@ -109,20 +113,22 @@ async def wrongs(run: Run) -> list[str]:
         )
         made = sorted((row["reference"], row["order_id"]) for row in rows)
         if made != sorted(front.created.items()):
-            found.append(f"{len(front.created)} orders were acknowledged, {len(made)} are there")
+            found.append(
+                f"{len(front.created)} orders were acknowledged, but {len(made)} are in the database"
+            )
     await connection.close()
     left = {node: count for node, count in (await run.nodes.prepared()).items() if count}
     return [*found, *(f"node {node} has {count} prepared transactions" for node, count in left.items())]
 
 
 def at(part: float, seconds: list[float]) -> str:
-    """A quantile in milliseconds, for the report."""
+    """Return this quantile of the times as text, in milliseconds."""
     ordered = sorted(seconds)
     return f"{ordered[min(int(part * len(ordered)), len(ordered) - 1)] * 1000:.0f} ms" if ordered else "-"
 
 
 def report(run: Run) -> list[str]:
-    """The times that people want to know. Nothing is asserted about them: they depend on the machine."""
+    """Return the lines of the report. No test asserts these times, because they depend on the machine."""
     calm, others, refused = [], [], []
     first = min((died for _, died, _ in run.deaths), default=float("inf"))
     for front in run.fronts:
@@ -155,7 +161,7 @@ def _statuses(run: Run) -> dict[int, int]:
 
 @contextlib.contextmanager
 def cluster(path: Path, port: int, options: argparse.Namespace) -> Iterator[Nodes]:
-    """The cluster that was given, or the one of deploy/citus.sh."""
+    """The cluster of the program's arguments, or else one that deploy/citus.sh starts."""
     if options.url:
         yield Nodes(options.url, None, options.kill, options.start)
         return
@@ -165,7 +171,7 @@ def cluster(path: Path, port: int, options: argparse.Namespace) -> Iterator[Node
 
 
 async def fronts(nodes: Nodes, url: str, shared: dict[str, str]) -> list[TimedStorefront]:
-    """Storefronts on every worker, each with an approved order."""
+    """Make storefronts on every worker, each with its own approved order."""
     wanted = {node: EACH_WORKER for node in await nodes.urls() if node > 0}
     found: list[TimedStorefront] = []
     while any(wanted.values()):
@@ -185,7 +191,7 @@ async def fronts(nodes: Nodes, url: str, shared: dict[str, str]) -> list[TimedSt
 
 
 def kill_workers(count: int, seed: int, options: argparse.Namespace) -> tuple[Run, list[str]]:
-    """The whole of it; answers what was wrong."""
+    """Start everything, kill `count` workers, and return the run and its problems."""
     with folder() as path:
         port = free_ports(10)
         with cluster(path, port + 4, options) as nodes:
@@ -209,12 +215,12 @@ def kill_workers(count: int, seed: int, options: argparse.Namespace) -> tuple[Ru
 def parser() -> argparse.ArgumentParser:
     """The program's arguments."""
     made = argparse.ArgumentParser(description=__doc__)
-    made.add_argument("--count", type=int, default=50, help="so many deaths (default 50)")
-    made.add_argument("--moves", type=int, default=4, help="so many moves of a shard after that (default 4)")
+    made.add_argument("--count", type=int, default=50, help="how many deaths (default 50)")
+    made.add_argument("--moves", type=int, default=4, help="how many shards are moved after that (default 4)")
     made.add_argument("--seed", type=int, default=time.time_ns() % 100_000)
-    made.add_argument("--url", help="the coordinator of a cluster of yours, with an empty database")
+    made.add_argument("--url", help="the URL of an empty database on your own cluster's coordinator")
     made.add_argument("--kill", help="the command that kills a node with -9; {node} is its group id")
-    made.add_argument("--start", help="the command that starts it again")
+    made.add_argument("--start", help="the command that starts the node again")
     return made
 
 
@@ -225,7 +231,7 @@ def main() -> int:
     print("\n".join(report(run)))
     print(
         "\n".join(found)
-        or "Nothing acknowledged was lost, nothing happened twice, no transaction is left prepared."
+        or "No acknowledged operation was lost, none was applied twice, and no prepared transaction is left."
     )
     return 1 if found else 0
 

@@ -1,6 +1,7 @@
-"""What lies under deploy/ is taken by the programs that it is for, and names nothing that is not there.
+"""Each file under deploy/ is accepted by the program that reads it, and names only things that exist.
 
-A program that is not installed is a visible skip: on Debian `apt-get install nginx caddy prometheus systemd`.
+If a program is not installed, its test is skipped visibly. On Debian: `apt-get install nginx caddy prometheus
+systemd`.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ _MODULES = (metrics, deadlines)
 
 
 def program(name: str) -> str:
-    """The program's path; skips where it is missing."""
+    """Return the program's path. Skip the test if the program is missing."""
     found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
     if found is None:
-        pytest.skip(f"{name} is not installed: this file of deploy/ was not checked by its own program")
+        pytest.skip(f"{name} is not installed, so it did not check its file under deploy/")
     return found
 
 
@@ -58,7 +59,7 @@ def certificate(folder: Path) -> None:
     )
 
 
-def test_nginx_takes_its_sample(tmp_path: Path) -> None:
+def test_nginx_accepts_the_sample_configuration(tmp_path: Path) -> None:
     nginx = program("nginx")
     certificate(tmp_path)
     text = (DEPLOY / "nginx.conf").read_text().replace("/etc/letsencrypt/live/pay.example.com", str(tmp_path))
@@ -77,26 +78,26 @@ def test_nginx_takes_its_sample(tmp_path: Path) -> None:
     assert "[warn]" not in said
 
 
-def test_caddy_takes_its_sample(tmp_path: Path) -> None:
+def test_caddy_accepts_the_sample_configuration(tmp_path: Path) -> None:
     caddy = program("caddy")
     sample = tmp_path / "Caddyfile"
     shutil.copy(DEPLOY / "Caddyfile", sample)
     assert "Valid configuration" in run(caddy, "validate", "--adapter", "caddyfile", "--config", sample)
-    # As Caddy itself would write it, so that `caddy fmt` changes nothing.
+    # The sample has Caddy's own format, so `caddy fmt` changes nothing.
     assert run(caddy, "fmt", sample) == sample.read_text()
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.name)
-def test_systemd_takes_each_unit(unit: Path, tmp_path: Path) -> None:
+def test_systemd_accepts_each_unit(unit: Path, tmp_path: Path) -> None:
     analyze = program("systemd-analyze")
     for each in UNITS:
-        # The command is not installed where the tests run.
+        # The machine of the tests has no such command.
         (tmp_path / each.name).write_text(each.read_text().replace("/opt/cuota/bin/cuota", "/bin/true"))
     said = run(analyze, "verify", "--man=no", "--recursive-errors=no", tmp_path / unit.name, cwd=tmp_path)
     assert unit.name not in said, said
 
 
-def test_promtool_takes_the_rules_and_the_configuration() -> None:
+def test_promtool_accepts_the_rules_and_the_configuration() -> None:
     promtool = program("promtool")
     assert "SUCCESS" in run(promtool, "check", "rules", DEPLOY / "prometheus-rules.yml")
     assert "SUCCESS" in run(promtool, "check", "config", DEPLOY / "prometheus.yml")
@@ -152,7 +153,7 @@ def _expected() -> list[tuple[str, dict[str, str], dict[str, str]]]:
 
 
 def exported() -> set[str]:
-    """The names under which this program's metrics are scraped."""
+    """Return the names under which Prometheus reads Cuota's metrics."""
     assert _MODULES
     found = set()
     for metric in REGISTRY.collect():
@@ -168,30 +169,30 @@ def exported() -> set[str]:
 
 
 @pytest.mark.parametrize("name", ["prometheus-rules.yml", "grafana-dashboard.json"])
-def test_every_metric_in_rules_and_dashboard_is_one_that_the_program_has(name: str) -> None:
+def test_the_alert_rules_and_the_dashboard_use_only_metrics_that_exist(name: str) -> None:
     used = set(re.findall(r"\bcuota_[a-z_]+\b", (DEPLOY / name).read_text()))
     assert used
     assert used - exported() == set()
 
 
-def test_every_metric_of_the_program_stands_in_the_dashboard() -> None:
+def test_the_dashboard_shows_every_metric_of_cuota() -> None:
     text = (DEPLOY / "grafana-dashboard.json").read_text()
     names = {metric.name for metric in REGISTRY.collect() if metric.name.startswith("cuota_")}
     assert {name for name in names if name not in text} == set()
 
 
-def test_the_dashboard_is_one_that_grafana_imports() -> None:
+def test_grafana_can_import_the_dashboard() -> None:
     board = json.loads((DEPLOY / "grafana-dashboard.json").read_text())
     assert board["title"] == "Cuota"
     numbers = [panel["id"] for panel in board["panels"]]
     assert len(set(numbers)) == len(numbers)
     places = {(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in board["panels"]}
-    assert len(places) == len(numbers), "no panel lies over another"
+    assert len(places) == len(numbers), "no two panels have the same position"
     assert all(panel["datasource"]["uid"] == "${datasource}" for panel in board["panels"])
 
 
 @pytest.mark.parametrize("path", [*DEPLOY.glob("*"), *UNITS, *PAGES], ids=lambda path: path.name)
-def test_every_setting_that_is_named_exists(path: Path) -> None:
+def test_every_setting_named_in_a_deploy_file_exists(path: Path) -> None:
     if path.is_dir():
         return
     known = {setting.name for setting in SETTINGS}
@@ -199,7 +200,7 @@ def test_every_setting_that_is_named_exists(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", [*UNITS, DEPLOY / "Containerfile", *PAGES], ids=lambda path: path.name)
-def test_every_command_that_is_named_exists(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_named_in_a_deploy_file_exists(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     named = set(re.findall(r"(?:/bin/|^ {4}|`|-u cuota )cuota ([a-z-]+)", path.read_text(), re.MULTILINE))
     for command in named:
         with pytest.raises(SystemExit) as ended:
@@ -208,7 +209,7 @@ def test_every_command_that_is_named_exists(path: Path, capsys: pytest.CaptureFi
         capsys.readouterr()
 
 
-def test_the_sample_of_settings_is_complete_but_for_its_secrets() -> None:
+def test_the_sample_settings_lack_only_the_secrets() -> None:
     lines = (DEPLOY / "cuota.env").read_text().splitlines()
     given = dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
     with pytest.raises(BadSettings) as told:
@@ -221,7 +222,7 @@ def test_the_sample_of_settings_is_complete_but_for_its_secrets() -> None:
     assert (whole.environment, whole.metrics_listen) == ("production", ("127.0.0.1", 9090))
 
 
-def test_the_image_is_made_of_what_is_there() -> None:
+def test_every_file_that_the_containerfile_copies_exists() -> None:
     text = (DEPLOY / "Containerfile").read_text()
     for sources in re.findall(r"^COPY (.+) \S+$", text, re.MULTILINE):
         for source in sources.split():
@@ -232,5 +233,5 @@ def test_the_image_is_made_of_what_is_there() -> None:
     assert tuple(map(int, has[1].split("."))) >= tuple(map(int, wanted.removeprefix(">=").split(".")))
 
 
-def test_the_image_is_built_where_there_is_a_builder() -> None:
+def test_the_image_can_be_built_if_a_builder_is_installed() -> None:
     run(program("podman"), "build", "--file", DEPLOY / "Containerfile", "--tag", "cuota-test", ROOT)

@@ -1,6 +1,7 @@
-"""The primary dies under load: what was acknowledged is there, nothing happened twice, and writes are back in time.
+"""The primary dies under load: no acknowledged operation is lost, none is applied twice, and writes soon work
+again.
 
-One failover here; `make failovers` runs twenty, of every kind.
+This test makes one failover; `make failovers` makes twenty, of every kind.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ pytestmark = [
 ]
 
 
-def test_a_primary_that_dies_under_load_costs_no_acknowledged_operation() -> None:
+def test_no_acknowledged_operation_is_lost_when_the_primary_dies_under_load() -> None:
     run, wrongs = fail_over(1, seed=6)
     assert wrongs == []
     assert [each["kind"] for each in run.struck] == ["kill"]

@@ -1,6 +1,8 @@
-"""A worker of a Citus cluster dies under load, and a shard moves: nothing acknowledged is lost or doubled.
+"""Workers of a Citus cluster die under load, and shards are moved: no acknowledged operation is lost or
+doubled.
 
-Five deaths here; `python tests/deploy/node_deaths.py` does fifty. PGBIN names the programs of a PostgreSQL that has Citus.
+This test kills five workers; `python tests/deploy/node_deaths.py` kills fifty. PGBIN is the folder with the
+programs of a PostgreSQL that has Citus.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from tests.deploy.node_deaths import kill_workers, parser
 
 
 def has_citus() -> bool:
-    """Whether deploy/citus.sh finds what it needs."""
+    """True if deploy/citus.sh finds what it needs."""
     program = Path(os.environ.get("PGBIN", "/nowhere")) / "pg_config"
     if not program.exists():
         return False
@@ -33,7 +35,7 @@ pytestmark = [
 ]
 
 
-def test_workers_that_die_and_shards_that_move_cost_no_acknowledged_operation() -> None:
+def test_no_acknowledged_operation_is_lost_when_workers_die_and_shards_move() -> None:
     run, wrongs = kill_workers(5, 6, parser().parse_args(["--moves", "2"]))
     assert wrongs == []
     assert (len(run.deaths), run.moves) == (5, 2)

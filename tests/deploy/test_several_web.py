@@ -1,6 +1,8 @@
-"""Several web machines on one PostgreSQL are one service: whichever answers, it is the same tokens, orders and keys.
+"""Several web machines on one PostgreSQL are one service: each accepts the same tokens and has the same
+orders and keys.
 
-That two worker loops do no job twice: tests/faults/test_work_alone.py, test_strike_collection.py, test_strike_delivery.py.
+Other tests show that two worker loops do no job twice: tests/faults/test_work_alone.py,
+test_strike_collection.py, test_strike_delivery.py.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ pytestmark = pytest.mark.faults
 
 @dataclass
 class Two:
-    """Two web machines, a merchant, and what a command needs to be one more machine."""
+    """Two web machines, a merchant, and the settings with which a command runs as one more machine."""
 
     one: str
     other: str
@@ -35,7 +37,7 @@ class Two:
         return httpx.request(method, url + path, json=body, headers=found, trust_env=False, timeout=60)
 
     def approved(self) -> str:
-        """An order made at one and completed by its consumer there."""
+        """Create an order at one machine, and let its consumer complete it there."""
         made = self.call(self.one, "POST", "/order", ORDER).json()
         command("sandbox", "complete", made["redirectUrl"], "--outcome", "approved", **self.shared)
         return str(made["orderId"])
@@ -57,14 +59,14 @@ def two() -> Iterator[Two]:
         assert not left
 
 
-def test_a_token_of_one_machine_is_good_at_the_other(two: Two) -> None:
+def test_a_token_issued_by_one_machine_is_accepted_by_the_other(two: Two) -> None:
     for issuer, answering in ((two.one, two.other), (two.other, two.one)):
         headers = bearer(issuer, two.merchant)
         answer = httpx.get(f"{answering}/configuration", headers=headers, trust_env=False, timeout=60)
         assert answer.status_code == 200, answer.text
 
 
-def test_an_order_of_one_machine_is_captured_at_the_other_and_read_at_both(two: Two) -> None:
+def test_an_order_created_at_one_machine_can_be_captured_at_the_other_and_read_at_both(two: Two) -> None:
     order = two.approved()
     body = {"amount": "40.00", "merchantReference": "first"}
     assert two.call(two.other, "POST", f"/order/{order}/capture", body).status_code == 200
@@ -74,7 +76,9 @@ def test_an_order_of_one_machine_is_captured_at_the_other_and_read_at_both(two: 
     assert (again.status_code, again.json()["code"]) == (422, "duplicate_reference")
 
 
-def test_an_idempotency_key_used_at_one_machine_answers_the_same_at_the_other(two: Two) -> None:
+def test_a_request_repeated_at_the_other_machine_with_its_idempotency_key_gets_the_same_answer(
+    two: Two,
+) -> None:
     key = secrets.token_hex(8)
     first = two.call(two.one, "POST", "/order", ORDER, **{"Idempotency-Key": key})
     second = two.call(two.other, "POST", "/order", ORDER, **{"Idempotency-Key": key})
@@ -83,7 +87,7 @@ def test_an_idempotency_key_used_at_one_machine_answers_the_same_at_the_other(tw
     assert second.content == first.content
 
 
-def test_one_reference_at_both_machines_at_once_is_applied_once(two: Two) -> None:
+def test_a_capture_sent_to_both_machines_at_once_under_one_reference_is_applied_once(two: Two) -> None:
     order = two.approved()
     body = {"amount": "1.00", "merchantReference": "at once"}
     with ThreadPoolExecutor(8) as threads:
@@ -96,7 +100,7 @@ def test_one_reference_at_both_machines_at_once_is_applied_once(two: Two) -> Non
     assert two.call(two.one, "GET", f"/order/{order}").json()["capturedAmount"] == 1.00
 
 
-def test_a_merchant_revoked_by_a_command_is_refused_at_both_within_seconds(two: Two) -> None:
+def test_after_a_command_revokes_a_merchant_both_machines_soon_refuse_it(two: Two) -> None:
     shop = merchant(**two.shared)
     headers = [(url, bearer(url, shop)) for url in (two.one, two.other)]
     for url, given in headers:

@@ -1,7 +1,7 @@
 """`python tests/faults --seconds 300 --seed 7`: kills and stops under load. `--retries 10000`: a bad network instead.
 
-Ends with 0 when everything held. Otherwise each problem is printed with its order's whole history, and the command that
-runs the same again.
+The exit code is 0 if there was no problem. Otherwise the program prints each problem with its order's whole history,
+and the command that repeats the run.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ def main() -> int:
         f"--retries {options.retries}" if options.retries else f"--seconds {options.seconds:g}"
     )
     print(f"seed {options.seed}; the same again: {again}", flush=True)
-    # Each event's body lists all movements of its order, and an order's events are delivered one after the other. With
-    # ninety seconds of load on only three orders of each merchant, the deliveries did not finish within a minute.
+    # Few orders with many movements are slow to deliver: each event's body lists all movements of its order, and an
+    # order's events are delivered one after the other. With ninety seconds of load on only three orders of each
+    # merchant, the deliveries did not finish within a minute.
     orders = options.retries // 400 if options.retries else int(options.seconds // 15)
     with campaign(options.seed, orders=max(3, orders)) as under:
         if options.retries:

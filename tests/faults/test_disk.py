@@ -43,9 +43,10 @@ CLIENTS = 8
 SOME = 40
 BACK_SECONDS = 60.0
 WATCHED_SECONDS = 1.0
-# Longer than the service tries to find out the result of an operation. After that, the client is told that the result is unknown.
+# Longer than the service tries to find out the result of an operation. After that, the service answers that the result
+# is unknown.
 DOWN_SECONDS = 6.0
-# Together with DOWN_SECONDS, longer than one supervisor tries to start a PostgreSQL that fails to start.
+# Together with DOWN_SECONDS, this is longer than one supervisor keeps trying to start a failing PostgreSQL.
 MORE_SECONDS = 30.0 if LONG else 0.0
 ROUNDS = 2
 ANSWERS = {(200, False), (404, False), (409, False), (409, True), (422, False), (503, True)}
@@ -55,7 +56,8 @@ Act = Callable[[list[Storefront]], None]
 
 @pytest.fixture(scope="module")
 def small() -> Iterator[Shop]:
-    """Two workers; the data folder on a small disk of its own, and the write-ahead log on another."""
+    """A service with two workers. The data folder is on a separate small disk, and the write-ahead log on another
+    one."""
     with struck_shop(2, StruckService, on_small_disks) as made:
         yield made
 
@@ -123,7 +125,7 @@ def put_off(fronts: list[Storefront], number: int = SOME) -> float:
     return wait_for((503, True), number, fronts)
 
 
-def test_on_a_full_disk_writes_are_refused_reads_go_on_and_writes_are_back_as_soon_as_there_is_room(
+def test_on_a_full_disk_writes_are_refused_reads_still_work_and_writes_work_again_once_there_is_space(
     small: Shop, under: Campaign
 ) -> None:
     service, merchant = small.service, under.merchants[0]
@@ -147,7 +149,7 @@ def test_on_a_full_disk_writes_are_refused_reads_go_on_and_writes_are_back_as_so
     assert (service.postmaster, panics(service)) == (postmaster, before)
 
 
-def test_a_disk_with_no_room_for_the_log_ends_postgres_and_it_is_back_as_soon_as_there_is_room(
+def test_postgres_stops_if_the_disk_has_no_space_for_its_log_and_starts_again_once_there_is_space(
     small: Shop, under: Campaign
 ) -> None:
     service, before, supervisor = small.service, panics(small.service), small.service.supervisor
@@ -171,7 +173,9 @@ def test_a_disk_with_no_room_for_the_log_ends_postgres_and_it_is_back_as_soon_as
 
 
 @pytest.mark.usefixtures("may_trace")
-def test_a_commit_whose_fsync_fails_is_told_as_done_only_once_it_is(small: Shop, under: Campaign) -> None:
+def test_a_commit_whose_fsync_fails_is_acknowledged_only_after_it_is_on_the_disk(
+    small: Shop, under: Campaign
+) -> None:
     service, before = small.service, panics(small.service)
 
     def act(fronts: list[Storefront]) -> None:
@@ -187,7 +191,7 @@ def test_a_commit_whose_fsync_fails_is_told_as_done_only_once_it_is(small: Shop,
 
 
 @pytest.mark.usefixtures("may_trace")
-def test_a_checkpoint_whose_fsync_fails_loses_nothing(small: Shop, under: Campaign) -> None:
+def test_no_operation_is_lost_when_the_fsync_of_a_checkpoint_fails(small: Shop, under: Campaign) -> None:
     service, before = small.service, panics(small.service)
 
     async def checkpoint() -> None:
@@ -209,7 +213,7 @@ def test_a_checkpoint_whose_fsync_fails_loses_nothing(small: Shop, under: Campai
 
 
 @pytest.mark.usefixtures("may_trace")
-def test_a_disk_whose_every_fsync_fails_for_a_while_even_in_the_recovery_loses_nothing(
+def test_no_operation_is_lost_when_every_fsync_fails_for_a_while_even_during_recovery(
     small: Shop, under: Campaign
 ) -> None:
     service, before = small.service, panics(small.service)
@@ -230,10 +234,10 @@ def test_a_disk_whose_every_fsync_fails_for_a_while_even_in_the_recovery_loses_n
     assert panics(service) > before
 
 
-def test_a_service_that_cannot_start_its_postgres_for_a_while_waits_until_it_can(small: Shop) -> None:
+def test_a_service_that_cannot_start_its_postgres_keeps_trying_until_it_can(small: Shop) -> None:
     service, log = small.service, small.service.data / "postgres.log"
     log.unlink()
-    log.mkdir()  # PostgreSQL cannot write its log to a folder, just as on a disk that is full or read-only
+    log.mkdir()  # PostgreSQL cannot write its log to a folder, just as it cannot write to a full or read-only disk
     try:
         os.kill(service.supervisor, signal.SIGKILL)
         until(lambda: not ready(small))

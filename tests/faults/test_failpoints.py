@@ -28,7 +28,7 @@ NUMBERS = itertools.count(1)
 
 @pytest.fixture(scope="module")
 def orders(shop: Shop) -> dict[str, str]:
-    """One order for each kind of movement, used for all faults. The order for refunds is captured."""
+    """Return one order for each kind of movement, used for all faults. The order for refunds is already captured."""
     made = {kind: shop.completed() for kind in KINDS}
     whole = {"amount": "100.00", "merchantReference": "whole"}
     assert shop.ask(f"/order/{made['refund']}/capture", whole).status_code == 200
@@ -43,7 +43,7 @@ def moment_of(operation: str, moment: str) -> Moment:
 @pytest.mark.parametrize("action", ACTIONS)
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("operation", KINDS)
-def test_money_moves_once_whatever_happens_at_that_moment(
+def test_money_moves_once_despite_a_fault_at_any_step(
     shop: Shop, orders: dict[str, str], operation: str, moment: str, action: str
 ) -> None:
     order, number = orders[operation], next(NUMBERS)
@@ -91,9 +91,7 @@ def applied_once(shop: Shop, order: str, kind: str, reference: str) -> None:
 
 @pytest.mark.parametrize("action", ACTIONS)
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_an_order_is_created_once_whatever_happens_at_that_moment(
-    shop: Shop, moment: str, action: str
-) -> None:
+def test_an_order_is_created_once_despite_a_fault_at_any_step(shop: Shop, moment: str, action: str) -> None:
     number = next(NUMBERS)
     body, key = {**ORDER, "merchantReference": f"struck {number}"}, f"key {number}"
     shop.arm(moment_of("create", moment), action)
@@ -111,7 +109,7 @@ def test_an_order_is_created_once_whatever_happens_at_that_moment(
     assert (str(found["order_id"]), found["events"], found["told"]) == (answer.json()["orderId"], 1, 1)
 
 
-def test_after_all_of_it_the_books_agree_and_every_event_has_arrived_in_order(
+def test_after_all_faults_cuota_verify_finds_no_problem_and_every_event_has_arrived_in_order(
     shop: Shop, orders: dict[str, str]
 ) -> None:
     # A killed worker's claim on a delivery ends with its lease. End it immediately.

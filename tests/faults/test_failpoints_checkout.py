@@ -37,10 +37,10 @@ FROM orders o WHERE o.order_id = $1::text::uuid"""
 
 @pytest.mark.parametrize("action", ACTIONS)
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_a_consumer_pays_once_whatever_happens_at_that_moment(shop: Shop, moment: str, action: str) -> None:
+def test_a_consumer_pays_once_despite_a_fault_at_any_step(shop: Shop, moment: str, action: str) -> None:
     order = shop.order()
     shop.service.arm(*MOMENTS[moment], action, HANG_SECONDS)
-    # If a page fails, the shopper opens the checkout again, in a new session if necessary, until the order is final.
+    # If a page fails, the consumer opens the checkout again, in a new session if necessary, until the order is final.
     assert shop.completed(order) == order["orderId"]
     shop.service.wait_for_strike()
     (facts,) = shop.books.rows(FACTS, order["orderId"])
@@ -49,7 +49,7 @@ def test_a_consumer_pays_once_whatever_happens_at_that_moment(shop: Shop, moment
     assert (facts["planned"], facts["unknown"]) == (10000, 0)
 
 
-def test_after_all_of_it_no_reservation_is_left_and_the_books_agree(shop: Shop) -> None:
+def test_after_all_faults_no_reservation_is_left_and_cuota_verify_finds_no_problem(shop: Shop) -> None:
     # Killed workers and lost connections have left reservations. They expire after a while. Let them expire immediately.
     shop.books.rows("UPDATE consumer_reservations SET expires_at = now()")
     shop.until("SELECT NOT EXISTS (SELECT FROM consumer_reservations)")

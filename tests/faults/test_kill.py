@@ -64,7 +64,8 @@ async def under_load(
 
 
 async def hold_to_account(served: Service, clients: list[Client], headers: dict[str, str]) -> None:
-    """Check that every acknowledged operation exists once with its amount, and that a repeated request gets a lost result."""
+    """Check that every acknowledged operation exists once with its amount. If an answer was lost, repeat the request to
+    get the result."""
     assert [strange for client in clients for strange in client.strange] == []
     async with httpx.AsyncClient(base_url=served.url, trust_env=False, timeout=60, headers=headers) as http:
         for client in clients:
@@ -93,7 +94,7 @@ def kill(pid: int) -> None:
     os.kill(pid, signal.SIGKILL)
 
 
-async def test_a_killed_worker_loses_nothing_and_is_replaced(
+async def test_no_operation_is_lost_when_a_worker_is_killed_and_the_worker_is_replaced(
     served: Service, merchant: dict[str, Any]
 ) -> None:
     (before,) = served.workers()
@@ -104,7 +105,7 @@ async def test_a_killed_worker_loses_nothing_and_is_replaced(
     await hold_to_account(served, clients, headers)
 
 
-async def test_a_killed_postgres_loses_nothing_and_comes_back(
+async def test_no_operation_is_lost_when_postgres_is_killed_and_postgres_starts_again(
     served: Service, merchant: dict[str, Any]
 ) -> None:
     before = served.postmaster
@@ -113,7 +114,7 @@ async def test_a_killed_postgres_loses_nothing_and_comes_back(
     await hold_to_account(served, clients, headers)
 
 
-async def test_a_killed_parent_loses_nothing_and_its_successor_starts_at_once(
+async def test_no_operation_is_lost_when_the_parent_is_killed_and_a_new_parent_can_start_at_once(
     served: Service, merchant: dict[str, Any]
 ) -> None:
     def strike() -> None:
@@ -125,7 +126,7 @@ async def test_a_killed_parent_loses_nothing_and_its_successor_starts_at_once(
     await hold_to_account(served, clients, headers)
 
 
-async def test_everything_killed_at_once_loses_nothing_and_starts_without_a_manual_step(
+async def test_no_operation_is_lost_when_all_processes_are_killed_and_the_service_starts_without_a_manual_step(
     served: Service, merchant: dict[str, Any]
 ) -> None:
     def strike() -> None:

@@ -1,6 +1,6 @@
 """`kill -9` at each step of a charge, at the simulated card processor and at the stand-in for Stripe.
 
-The processor's own books count: each payment is taken once, none is lost, and each refund is returned once.
+The test reads the processor's own records: each payment is taken once, none is lost, and each refund is returned once.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ Side = tuple[Shop, Processor]
 
 
 def only_in_long_runs(side: Side) -> None:
-    """Skip what test_failpoints_checkout.py and test_strike_collection.py prove of the simulated processor in each run."""
+    """For the simulated processor, skip the cases that test_failpoints_checkout.py and test_strike_collection.py run
+    anyway."""
     if isinstance(side[1], SimulatedProcessor) and not LONG:
         pytest.skip("a long run (make faults) strikes the simulated processor here too")
 
@@ -125,7 +126,7 @@ def test_a_refund_goes_back_to_the_card_once(side: Side, moment: str) -> None:
     assert paid_once(shop, processor, order["orderId"]) == [(2500, 2500)]
 
 
-def test_at_the_end_the_books_agree(side: Side) -> None:
+def test_at_the_end_cuota_verify_finds_no_problem(side: Side) -> None:
     shop, _ = side
     shop.books.rows("UPDATE consumer_reservations SET expires_at = now()")
     shop.until("SELECT NOT EXISTS (SELECT FROM consumer_reservations)")

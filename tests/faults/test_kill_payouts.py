@@ -40,7 +40,7 @@ def test_each_payout_is_paid_once_however_often_and_whenever_a_worker_is_killed(
         merchant = shop.books.one(MERCHANT)
         for _ in range(KILLS):
             shop.books.rows(EARN, merchant, str(uuid4()))
-            # The next cutoff passes, and the bank has paid what was sent before.
+            # The next cutoff passes, and the bank pays the payouts that were sent before.
             shop.later("1 day")
             time.sleep(chance.uniform(0, 1.5))
             kill_a_worker(shop, chance)

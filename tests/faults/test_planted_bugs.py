@@ -1,4 +1,4 @@
-"""The harness proves itself: fifteen planted bugs, each found in a build that is otherwise the same and has none."""
+"""The harness finds each of fifteen planted bugs, and finds nothing in the same build without a bug."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def fresh(bugged: Shop, merchants: int = 1) -> Iterator[Campaign]:
         yield under
 
 
-def test_without_a_bug_the_same_drives_find_nothing(bugged: Shop) -> None:
+def test_the_drives_find_no_problem_if_no_bug_is_active(bugged: Shop) -> None:
     with fresh(bugged, 2) as under:
         for drive in dict.fromkeys(drive for drive, _ in BUGS.values()):
             assert drive(bugged, under) == []
@@ -62,7 +62,7 @@ def test_without_a_bug_the_same_drives_find_nothing(bugged: Shop) -> None:
 
 
 @pytest.mark.parametrize("bug", BUGS)
-def test_a_planted_bug_is_found(bugged: Shop, bug: str) -> None:
+def test_each_planted_bug_is_found(bugged: Shop, bug: str) -> None:
     drive, finds = BUGS[bug]
     service: Any = bugged.service
     with fresh(bugged, 2 if drive is drives.strangers else 1) as under, service.planted(bug):
@@ -81,7 +81,7 @@ def restarted(shop: Shop) -> None:
     )
 
 
-def test_sessions_with_synchronous_commit_off_are_found_by_counting_what_goes_to_disk(bugged: Shop) -> None:
+def test_sessions_with_synchronous_commit_off_are_found_by_counting_disk_writes(bugged: Shop) -> None:
     service: Any = bugged.service
     with fresh(bugged) as under:
         with service.planted("synchronous_commit=off"):
@@ -92,7 +92,9 @@ def test_sessions_with_synchronous_commit_off_are_found_by_counting_what_goes_to
         restarted(bugged)
 
 
-def test_a_server_with_fsync_off_is_found_by_counting_and_refused_at_the_start(bugged: Shop) -> None:
+def test_a_server_with_fsync_off_is_found_by_counting_disk_writes_and_refused_at_the_start(
+    bugged: Shop,
+) -> None:
     service: Any = bugged.service
     with fresh(bugged) as under:
         with service.planted("fsync=off"):
@@ -121,7 +123,7 @@ def test_a_database_with_synchronous_commit_off_is_refused_at_the_start(bugged: 
     assert "synchronous_commit = off: it could lose payments" in refused.stderr
 
 
-def test_no_edited_file_takes_durability_from_the_embedded_server(bugged: Shop) -> None:
+def test_the_embedded_server_stays_durable_although_its_configuration_file_was_edited(bugged: Shop) -> None:
     for name in ("fsync", "full_page_writes"):
         bugged.books.rows(f"ALTER SYSTEM SET {name} = off")
         bugged.books.rows("SELECT pg_reload_conf()")
@@ -132,7 +134,7 @@ def test_no_edited_file_takes_durability_from_the_embedded_server(bugged: Shop) 
 
 @contextmanager
 def unguarded(bugged: Shop) -> Iterator[None]:
-    """The function save_orders in the database saves an order without comparing its version."""
+    """Inside the block, the database function save_orders saves an order without comparing its version."""
     [[text]] = bugged.books.rows(
         "SELECT pg_get_functiondef(oid) FROM pg_proc WHERE proname = 'save_orders' AND NOT 'exposure_version' = ANY (proargnames)"
     )
@@ -147,7 +149,7 @@ def unguarded(bugged: Shop) -> Iterator[None]:
         bugged.books.rows(text)
 
 
-def test_without_the_version_guard_alone_clients_are_failed_and_the_database_lets_nothing_be_lost(
+def test_if_only_the_version_check_is_missing_clients_get_errors_but_the_database_loses_no_update(
     bugged: Shop,
 ) -> None:
     with fresh(bugged) as under, unguarded(bugged):
@@ -156,7 +158,7 @@ def test_without_the_version_guard_alone_clients_are_failed_and_the_database_let
     assert [problem for problem in problems if "): 500 " not in problem] == []
 
 
-def test_without_the_key_of_movements_alone_the_version_guard_still_holds_and_the_missing_key_is_found(
+def test_if_only_the_unique_key_of_movements_is_missing_the_version_check_still_works_and_the_missing_key_is_found(
     bugged: Shop,
 ) -> None:
     bugged.books.rows("ALTER TABLE movements DROP CONSTRAINT movements_pkey")
@@ -169,7 +171,7 @@ def test_without_the_key_of_movements_alone_the_version_guard_still_holds_and_th
         bugged.books.rows(f"ALTER TABLE movements ADD CONSTRAINT movements_pkey PRIMARY KEY ({columns})")
 
 
-def test_without_the_version_guard_and_the_keys_behind_it_lost_updates_and_double_keys_are_found(
+def test_if_the_version_check_and_the_unique_keys_are_missing_lost_updates_and_duplicate_keys_are_found(
     bugged: Shop,
 ) -> None:
     # This must be the last test in the file, because it never restores the primary keys.

@@ -22,7 +22,7 @@ def seed() -> int:
     return seed_of_campaign()
 
 
-def test_operations_retried_through_resets_and_timeouts_end_definitely_and_happen_once(
+def test_operations_retried_after_resets_and_timeouts_get_a_definite_answer_and_are_applied_once(
     shop: Shop, seed: int
 ) -> None:
     with campaign_on(shop.service, shop.hooks, shop.books, seed) as under:
@@ -32,7 +32,9 @@ def test_operations_retried_through_resets_and_timeouts_end_definitely_and_happe
         assert under.tally()["applied"] > OPERATIONS / 5
 
 
-def test_kills_and_stops_under_load_lose_nothing_and_repeat_nothing(shop: Shop, seed: int) -> None:
+def test_no_operation_is_lost_or_applied_twice_when_processes_are_killed_and_paused_under_load(
+    shop: Shop, seed: int
+) -> None:
     with campaign_on(shop.service, shop.hooks, shop.books, seed) as under:
         fallen = asyncio.run(battered(under, SECONDS, hurry=True, least=APPLIED))
         under.minute_later()

@@ -35,7 +35,7 @@ def served() -> Iterator[Service]:
 
 @dataclass
 class Seen:
-    """The results of each kind of slow client, and of the honest client that ran concurrently."""
+    """The results of each kind of slow client, and of the honest client that ran at the same time."""
 
     endings: dict[str, list[Ending]]
     answered: list[int]
@@ -69,7 +69,7 @@ async def honestly(url: str, order: str, headers: dict[str, str], answered: list
 
 
 def slowly(port: int, order: str, headers: dict[str, str]) -> dict[str, list[Coroutine[Any, Any, Ending]]]:
-    """Every kind of slow client."""
+    """Return every kind of slow client."""
     head, body = capture(order, headers, "late")
     documents = b"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 17
     return {
@@ -139,7 +139,7 @@ async def seen(served: Service) -> Seen:
         ("an answer that nobody reads", 15, 0),
     ],
 )
-async def test_whoever_is_slow_is_let_go_at_the_deadline_of_its_kind_and_not_before(
+async def test_each_kind_of_slow_client_is_disconnected_at_its_deadline_and_not_before(
     seen: Seen, kind: str, seconds: int, status: int
 ) -> None:
     endings = seen.endings[kind]
@@ -148,7 +148,7 @@ async def test_whoever_is_slow_is_let_go_at_the_deadline_of_its_kind_and_not_bef
     assert max(ending.seconds for ending in endings) <= seconds + SLACK
 
 
-async def test_who_is_late_is_told_why_and_that_the_connection_ends(seen: Seen) -> None:
+async def test_a_late_client_gets_an_answer_with_the_reason_and_connection_close(seen: Seen) -> None:
     for kind, said in (
         ("half a head", b"The head of the request did not arrive within 10 seconds.\n"),
         ("half a body", b"The body of the request did not arrive within 15 seconds. Nothing was applied.\n"),
@@ -159,7 +159,7 @@ async def test_who_is_late_is_told_why_and_that_the_connection_ends(seen: Seen) 
         assert b"\r\ncontent-length: %d\r\n" % len(said) in head
 
 
-async def test_a_capture_whose_body_was_late_is_never_applied_and_its_reference_stays_free(
+async def test_a_capture_whose_body_is_late_is_not_applied_and_its_reference_can_be_used_again(
     seen: Seen,
 ) -> None:
     references = [capture["merchantReference"] for capture in seen.order["captures"]]
@@ -167,7 +167,7 @@ async def test_a_capture_whose_body_was_late_is_never_applied_and_its_reference_
     assert seen.again.status_code == 200, seen.again.text
 
 
-async def test_whoever_is_honest_is_answered_while_300_connections_are_slow(seen: Seen) -> None:
+async def test_honest_clients_are_answered_while_300_connections_are_slow(seen: Seen) -> None:
     assert sum(map(len, seen.endings.values())) == 300
     assert seen.honest_went_on
     # The honest merchant got responses while all slow clients were connected, before the first was disconnected.
@@ -187,14 +187,14 @@ ENDLESS = {
 
 
 @pytest.mark.parametrize("kind", ENDLESS)
-async def test_what_surrounds_a_body_is_bounded_as_the_body_is(served: Service, kind: str) -> None:
+async def test_chunk_headers_and_trailers_have_a_size_limit_as_bodies_do(served: Service, kind: str) -> None:
     ending = await flood(served.port, *ENDLESS[kind], 64 * 1024 * 1024)
     assert ending.status in {400, 413}
     # The test does not check how much the client could send. The server discards everything after the refusal.
     assert b"connection: close" in ending.said.lower()
 
 
-async def test_of_requests_sent_ahead_9_are_answered_in_order_and_the_rest_ends_with_the_connection(
+async def test_9_pipelined_requests_are_answered_in_order_and_then_the_connection_is_closed(
     served: Service,
 ) -> None:
     asked = b"".join(b"GET /health/live?%d HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" % n for n in range(5_000))
@@ -204,7 +204,9 @@ async def test_of_requests_sent_ahead_9_are_answered_in_order_and_the_rest_ends_
     assert [b"connection: close" in answer for answer in answers] == [False] * 8 + [True]
 
 
-async def test_a_stop_waits_for_no_slow_client_and_says_so_to_whoever_can_hear_it(served: Service) -> None:
+async def test_a_stop_does_not_wait_for_slow_clients_and_answers_those_that_can_still_read(
+    served: Service,
+) -> None:
     headers = {"Authorization": "Bearer x"}
     kinds = slowly(served.port, "01990000-0000-7000-8000-000000000001", headers)
     head, body = capture("01990000-0000-7000-8000-000000000001", headers, "late")

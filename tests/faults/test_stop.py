@@ -1,4 +1,4 @@
-"""Stopping and starting: SIGTERM loses no request, and a taken port is said to be taken."""
+"""Stopping and starting: no request is lost after SIGTERM, and a service whose port is taken says so."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class KeepAlive:
                         self.lost.append(f"{answer.status_code} {answer.text}")
 
 
-async def test_sigterm_under_load_loses_no_request_and_ends_with_0(served: Service) -> None:
+async def test_no_request_is_lost_after_sigterm_under_load_and_the_exit_code_is_0(served: Service) -> None:
     headers = token(served.url, await asyncio.to_thread(served.merchant))
     clients = [KeepAlive() for _ in range(16)]
     tasks = [asyncio.create_task(client.run(served.url, headers)) for client in clients]
@@ -67,7 +67,7 @@ async def test_sigterm_under_load_loses_no_request_and_ends_with_0(served: Servi
     until(lambda: not (served.data / "pg" / "postmaster.pid").exists())
 
 
-def test_a_worker_that_hangs_is_killed_at_the_end_of_a_stop_whose_longest_time_is_less_than_10_seconds(
+def test_a_stop_kills_a_worker_that_hangs_in_less_than_10_seconds(
     served: Service,
 ) -> None:
     if served.started[-1].poll() is not None:
@@ -81,7 +81,9 @@ def test_a_worker_that_hangs_is_killed_at_the_end_of_a_stop_whose_longest_time_i
     assert STOP_SECONDS < 10
 
 
-def test_a_second_service_on_the_same_port_says_so_and_what_to_do(served: Service) -> None:
+def test_a_second_service_on_the_same_port_reports_that_the_port_is_taken_and_what_to_do(
+    served: Service,
+) -> None:
     if served.started[-1].poll() is not None:
         served.start()
     second = served.run("serve", "--port", str(served.port))
@@ -93,7 +95,7 @@ def test_a_second_service_on_the_same_port_says_so_and_what_to_do(served: Servic
     assert httpx.get(f"{served.url}/health/ready", trust_env=False, timeout=60).status_code == 200
 
 
-def test_a_parent_killed_while_its_workers_start_leaves_none_of_them_behind(served: Service) -> None:
+def test_no_worker_keeps_running_if_the_parent_is_killed_while_the_workers_start(served: Service) -> None:
     for process in served.started:
         if process.poll() is None:
             process.terminate()

@@ -34,7 +34,7 @@ RECEIPTS = """SELECT count(*) = 1 FROM message_simulator.inbox i JOIN messages m
     WHERE m.order_id = $1::text::uuid AND m.kind = 'payment_received' AND m.state = 'sent' AND i.channel = 'mail'"""
 
 
-# Each moment with a kill and with one other fault. `make faults` combines each moment with all faults.
+# Combine each moment with a kill and with one other fault. `make faults` combines each moment with all faults.
 STRIKES = [
     (moment, action)
     for number, moment in enumerate(MOMENTS)
@@ -51,7 +51,7 @@ def collecting() -> Iterator[Shop]:
 
 
 @pytest.mark.parametrize(("moment", "action"), STRIKES)
-def test_an_installment_is_charged_once_whatever_happens_at_that_moment(
+def test_an_installment_is_charged_once_despite_a_fault_at_any_step(
     collecting: Shop, moment: str, action: str
 ) -> None:
     shop = collecting
@@ -79,5 +79,5 @@ def test_an_installment_is_charged_once_whatever_happens_at_that_moment(
     assert shop.ask(f"/order/{order}/refund", {**WHOLE, "merchantReference": "back"}).status_code == 200
 
 
-def test_after_all_of_it_the_books_agree(collecting: Shop) -> None:
+def test_after_all_faults_cuota_verify_finds_no_problem(collecting: Shop) -> None:
     collecting.verified()

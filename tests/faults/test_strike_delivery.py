@@ -46,7 +46,7 @@ def capture(shop: Shop, order: str) -> None:
 
 @pytest.mark.parametrize("action", ACTIONS)
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_every_event_is_delivered_whatever_happens_at_that_moment(
+def test_every_event_is_delivered_despite_a_fault_at_any_step(
     shop: Shop, order: str, moment: str, action: str
 ) -> None:
     shop.told_in_order(order)
@@ -64,7 +64,7 @@ def test_every_event_is_delivered_whatever_happens_at_that_moment(
 @pytest.mark.parametrize(
     ("moment", "action"), [*((each, "kill") for each in IN_HAND), ("after the claim", "cut")]
 )
-def test_what_a_killed_worker_had_in_its_hands_or_a_living_one_never_heard_of_is_delivered_within_seconds(
+def test_events_claimed_by_a_killed_worker_or_not_yet_seen_by_any_worker_are_delivered_within_seconds(
     shop: Shop, order: str, moment: str, action: str
 ) -> None:
     shop.told_in_order(order)
@@ -76,7 +76,9 @@ def test_what_a_killed_worker_had_in_its_hands_or_a_living_one_never_heard_of_is
     shop.told_in_order(order, SECONDS)
 
 
-def test_after_all_of_it_everything_is_recorded_and_the_books_agree(shop: Shop, order: str) -> None:
+def test_after_all_faults_every_delivery_is_recorded_and_cuota_verify_finds_no_problem(
+    shop: Shop, order: str
+) -> None:
     shop.later("1 minute")
     shop.until(
         "SELECT NOT EXISTS (SELECT FROM deliveries WHERE order_id = $1::text::uuid AND state <> 'delivered')",

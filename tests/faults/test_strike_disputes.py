@@ -1,4 +1,4 @@
-"""A fault at each step of a dispute and of a chargeback: the money moves once, and each event is told once."""
+"""A fault at each step of a dispute and of a chargeback: the money moves once, and each event is reported once."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ OUTCOME = "SELECT outcome = $2 FROM disputes WHERE order_id = $1::text::uuid"
 OPENED = "SELECT count(*) = 1 FROM disputes WHERE order_id = $1::text::uuid"
 DISPUTE = "SELECT dispute_id::text FROM disputes WHERE order_id = $1::text::uuid"
 TOLD = "SELECT array_agg(type ORDER BY sequence) FROM events WHERE order_id = $1::text::uuid AND type LIKE 'dispute.%'"
-# As if the consumer had paid with the test card whose bank takes the payment back.
+# Change the order's card into the test card whose bank takes the payment back.
 DISPUTED_CARD = """UPDATE card_simulator.cards SET behaviour = 'disputed' WHERE token IN (
     SELECT token FROM card_simulator.charges WHERE order_id = $1::text::uuid)"""
 
 
 def cases(moments: dict[str, tuple[str, str, str]]) -> list[tuple[str, str]]:
-    """Each moment with a kill. `make faults` combines each moment with all faults."""
+    """Combine each moment with a kill. `make faults` combines each moment with all faults."""
     return [(moment, action) for moment in moments for action in ACTIONS if LONG or action == "kill"]
 
 
@@ -80,7 +80,7 @@ def posted(shop: Shop, order: str, **expected: int) -> None:
 
 
 @pytest.mark.parametrize(("moment", "action"), cases(ACCEPTING))
-def test_an_accepted_dispute_is_refunded_once_whatever_happens_at_that_moment(
+def test_an_accepted_dispute_is_refunded_once_despite_a_fault_at_any_step(
     disputed: Shop, moment: str, action: str
 ) -> None:
     shop, order = disputed, captured(disputed)
@@ -95,7 +95,7 @@ def test_an_accepted_dispute_is_refunded_once_whatever_happens_at_that_moment(
 
 @pytest.mark.parametrize(("moment", "action"), cases(SAVING))
 @pytest.mark.parametrize("side", ["consumer", "merchant"])
-def test_a_dispute_is_closed_once_whatever_happens_at_that_moment(
+def test_a_dispute_is_closed_once_despite_a_fault_at_any_step(
     disputed: Shop, moment: str, action: str, side: str
 ) -> None:
     shop, order = disputed, captured(disputed)
@@ -110,7 +110,7 @@ def test_a_dispute_is_closed_once_whatever_happens_at_that_moment(
 
 
 @pytest.mark.parametrize(("moment", "action"), cases(PROVING))
-def test_evidence_is_stored_whole_or_not_at_all_and_once(disputed: Shop, moment: str, action: str) -> None:
+def test_evidence_is_stored_once_and_never_in_part(disputed: Shop, moment: str, action: str) -> None:
     shop, order = disputed, captured(disputed)
     dispute = opened(shop, order)
     shop.arm(PROVING[moment], action)
@@ -127,7 +127,7 @@ def test_evidence_is_stored_whole_or_not_at_all_and_once(disputed: Shop, moment:
 
 
 @pytest.mark.parametrize(("moment", "action"), cases(CHARGED_BACK))
-def test_a_chargeback_is_booked_once_whatever_happens_at_that_moment(
+def test_a_chargeback_is_booked_once_despite_a_fault_at_any_step(
     disputed: Shop, moment: str, action: str
 ) -> None:
     shop, order = disputed, captured(disputed)
@@ -146,7 +146,7 @@ def test_a_chargeback_is_booked_once_whatever_happens_at_that_moment(
 
 
 @pytest.mark.parametrize(("moment", "action"), cases(ANSWERING))
-def test_an_answer_to_a_chargeback_arrives_whatever_happens_at_that_moment(
+def test_an_answer_to_a_chargeback_arrives_despite_a_fault_at_any_step(
     disputed: Shop, moment: str, action: str
 ) -> None:
     shop, order = disputed, captured(disputed)
@@ -168,6 +168,6 @@ def test_an_answer_to_a_chargeback_arrives_whatever_happens_at_that_moment(
     posted(shop, order, chargeback=2500, chargeback_reversed=2500, dispute_released=2500, dispute_lost=0)
 
 
-def test_after_all_of_it_the_books_agree(disputed: Shop) -> None:
+def test_after_all_faults_cuota_verify_finds_no_problem(disputed: Shop) -> None:
     disputed.verified()
     assert disputed.service.run("books").returncode == 0

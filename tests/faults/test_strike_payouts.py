@@ -1,4 +1,4 @@
-"""A fault at each step of sending a payout: the bank pays it once, and each status is recorded and told once."""
+"""A fault at each step of sending a payout: the bank pays it once, and each status is recorded and reported once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ IN_THE_BANK = "SELECT array_agg(amount) FROM bank_simulator.orders WHERE payout_
 POSTED = "SELECT array_agg(posting ORDER BY number) FROM merchant_transfers WHERE cause = $1::text::uuid"
 UNKNOWN = """SELECT count(*) FROM bank_simulator.orders b WHERE NOT EXISTS (
     SELECT FROM payouts p WHERE p.payout_id = b.payout_id)"""
-# The statements that close a batch of one adjustment. The payout's row is last: then the service finds it.
+# The statements that close a batch of one adjustment. The payout's row is written last, because the service then finds
+# it.
 MERCHANT = "SELECT merchant_id::text FROM bank_accounts ORDER BY created_at LIMIT 1"
 CLOSE = (
     """SELECT post_merchant_transfer($1::text::uuid, 'adjustment', $2::text::uuid, 'losses', 'merchant_payable', 4711, 'USD', now(),
@@ -53,7 +54,7 @@ CLOSE = (
 
 
 def cases(moments: dict[str, tuple[str, str, str]]) -> list[tuple[str, str]]:
-    """Each moment with a kill and with one other fault. `make faults` combines each moment with all faults."""
+    """Combine each moment with a kill and with one other fault. `make faults` combines each moment with all faults."""
     return [
         (moment, action)
         for number, moment in enumerate(moments)
@@ -71,7 +72,7 @@ def paying() -> Iterator[Shop]:
 
 
 def closed(shop: Shop) -> str:
-    """Close a batch and return its payout. Every check of the books is about one payout of 47.11."""
+    """Close a batch and return its payout. Every check of the ledger is about one payout of 47.11."""
     merchant, payout = shop.books.one(MERCHANT), str(uuid4())
     for sql in CLOSE:
         shop.books.rows(sql, merchant, payout)
@@ -79,7 +80,7 @@ def closed(shop: Shop) -> str:
 
 
 def paid_once(shop: Shop, payout: str) -> None:
-    """Let the rest of the time pass, and compare our books with the bank's."""
+    """Let the rest of the time pass, and compare our ledger with the bank's records."""
     shop.until(STATUS, payout, "paid")
     assert shop.books.one(IN_THE_BANK, payout) == [4711]
     assert shop.books.one(UNKNOWN) == 0
@@ -88,9 +89,7 @@ def paid_once(shop: Shop, payout: str) -> None:
 
 
 @pytest.mark.parametrize(("moment", "action"), cases(SENDING))
-def test_a_payout_is_sent_once_whatever_happens_at_that_moment(
-    paying: Shop, moment: str, action: str
-) -> None:
+def test_a_payout_is_sent_once_despite_a_fault_at_any_step(paying: Shop, moment: str, action: str) -> None:
     shop = paying
     shop.arm(SENDING[moment], action)
     payout = closed(shop)
@@ -103,13 +102,13 @@ def test_a_payout_is_sent_once_whatever_happens_at_that_moment(
 
 
 @pytest.mark.parametrize(("moment", "action"), cases(PAYING))
-def test_a_payout_is_recorded_as_paid_once_whatever_happens_at_that_moment(
+def test_a_payout_is_recorded_as_paid_once_despite_a_fault_at_any_step(
     paying: Shop, moment: str, action: str
 ) -> None:
     shop = paying
     payout = closed(shop)
     shop.until(STATUS, payout, "sent")
-    # No payout of an earlier test may take the fault: nothing more is expected of them.
+    # End the payouts of earlier tests, so that none of them meets the fault.
     shop.books.rows("UPDATE payouts SET try_at = NULL WHERE status = 'paid'")
     shop.arm(PAYING[moment], action)
     shop.later("6 days")

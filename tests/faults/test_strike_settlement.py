@@ -21,7 +21,7 @@ MOMENTS = {
     "before the batch is closed": ("before", "sql", CLOSING),
     "after the batch is closed": ("after", "sql", CLOSING),
 }
-# Each moment with a kill and with one other fault. `make faults` combines each moment with all faults.
+# Combine each moment with a kill and with one other fault. `make faults` combines each moment with all faults.
 STRIKES = [
     (moment, action)
     for number, moment in enumerate(MOMENTS)
@@ -51,9 +51,7 @@ def settling() -> Iterator[Shop]:
 
 
 @pytest.mark.parametrize(("moment", "action"), STRIKES)
-def test_a_capture_is_paid_once_whatever_happens_at_that_moment(
-    settling: Shop, moment: str, action: str
-) -> None:
+def test_a_capture_is_paid_once_despite_a_fault_at_any_step(settling: Shop, moment: str, action: str) -> None:
     shop, number = settling, next(NUMBERS)
     order = shop.completed()
     closing = MOMENTS[moment][2] == CLOSING
@@ -73,10 +71,10 @@ def test_a_capture_is_paid_once_whatever_happens_at_that_moment(
         shop.service.wait_for_strike()
     shop.until(PAID, order)
     (found,) = shop.books.rows(FOUND, order)
-    # Every case before this one has made one payout, too.
+    # Every earlier case has made one payout too.
     assert tuple(found.values()) == (1, number, number * 10000, number * 10000, number)
 
 
-def test_after_all_of_it_the_books_agree(settling: Shop) -> None:
+def test_after_all_faults_cuota_verify_finds_no_problem(settling: Shop) -> None:
     settling.verified()
     assert settling.service.run("books").returncode == 0

@@ -19,7 +19,7 @@ MOMENTS = {
     "after the mark and before the commit": ("after", "sql", MARK),
 }
 STRIKES = [(moment, action) for moment in MOMENTS for action in ACTIONS if LONG or action == "kill"]
-# As if the card had failed as often as it is tried, long ago.
+# Change the plan as if the last retry of the card had failed long ago.
 OVERDUE = """WITH plan AS (UPDATE installments SET failures = 6, charge_at = NULL, remind_at = NULL
         WHERE order_id = $1::text::uuid AND number > 1)
     UPDATE orders SET collect_at = NULL, due_at = NULL, version = version + 1 WHERE order_id = $1::text::uuid"""
@@ -38,7 +38,7 @@ def losing() -> Iterator[Shop]:
 
 
 @pytest.mark.parametrize(("moment", "action"), STRIKES)
-def test_an_installment_is_written_off_once_whatever_happens_at_that_moment(
+def test_an_installment_is_written_off_once_despite_a_fault_at_any_step(
     losing: Shop, moment: str, action: str
 ) -> None:
     shop = losing
@@ -54,6 +54,6 @@ def test_an_installment_is_written_off_once_whatever_happens_at_that_moment(
     assert shop.books.one(POSTED, order) == 7500
 
 
-def test_after_all_of_it_the_books_agree(losing: Shop) -> None:
+def test_after_all_faults_cuota_verify_finds_no_problem(losing: Shop) -> None:
     losing.verified()
     assert losing.service.run("books").returncode == 0

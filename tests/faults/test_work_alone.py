@@ -43,7 +43,7 @@ def world() -> Iterator[World]:
             served.stop()
 
 
-def test_workers_alone_do_what_is_due_once_and_stop_within_seconds(world: World) -> None:
+def test_two_cuota_work_processes_do_due_work_once_and_stop_within_seconds(world: World) -> None:
     order = world.approved()
     with worker(world.service) as first, worker(world.service) as second:
         # The service has stopped, so the two workers do all work that becomes due now.

@@ -43,7 +43,7 @@ class Watched(SamePool):
         return await super().together(kind, merchant_id, asked)
 
     async def until(self, asked: int) -> None:
-        """Return when this many requests to save have been made, and one of them is in the statement that is held up."""
+        """Wait until there are this many requests to save, one of which is in the delayed statement."""
         async with asyncio.timeout(60):
             while self.asked < asked or not self.saves:  # noqa: ASYNC110 - a statement sets no event
                 await asyncio.sleep(0.001)
@@ -73,7 +73,7 @@ async def captured(own: Own) -> dict[UUID, int]:
         return dict(await owner.fetch("SELECT order_id, captured FROM orders"))
 
 
-async def test_what_waits_is_saved_in_one_statement_and_each_has_its_own_answer(own: Own) -> None:
+async def test_waiting_outcomes_are_saved_in_one_statement_and_each_has_its_own_result(own: Own) -> None:
     ids, pool = await orders(own, 5), Watched(own)
     context = replace(own.context, pool=pool)
     pool.go.clear()
@@ -88,7 +88,7 @@ async def test_what_waits_is_saved_in_one_statement_and_each_has_its_own_answer(
     assert await captured(own) == dict(zip(ids, [100, 1000, 1001, 1002, 1003], strict=True))
 
 
-async def test_of_one_order_at_most_one_outcome_rides_in_a_batch(own: Own) -> None:
+async def test_a_batch_has_at_most_one_outcome_of_each_order(own: Own) -> None:
     [one, other], pool = await orders(own, 2), Watched(own)
     context = replace(own.context, pool=pool)
     await asyncio.gather(
@@ -99,10 +99,10 @@ async def test_of_one_order_at_most_one_outcome_rides_in_a_batch(own: Own) -> No
     assert await captured(own) == {one: 800, other: 800}
 
 
-async def test_what_the_database_refuses_spoils_nobody_elses(own: Own) -> None:
+async def test_an_outcome_that_the_database_refuses_does_not_affect_the_others(own: Own) -> None:
     ids, pool = await orders(own, 4), Watched(own)
     async with own.owner() as owner:
-        # A fault nobody thought of, in the database alone: this one order takes no more events.
+        # An unexpected error that only the database has: one order accepts no more events.
         await owner.execute(
             "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN "
             "RAISE EXCEPTION 'no' USING ERRCODE = 'check_violation'; END$$"
@@ -120,7 +120,7 @@ async def test_what_the_database_refuses_spoils_nobody_elses(own: Own) -> None:
     assert await captured(own) == {ids[0]: 500, ids[1]: 500, ids[2]: 0, ids[3]: 500}
 
 
-async def test_who_goes_away_changes_nothing_for_itself_or_the_others(own: Own) -> None:
+async def test_a_canceled_request_is_still_saved_and_does_not_affect_the_others(own: Own) -> None:
     ids, pool = await orders(own, 3), Watched(own)
     context = replace(own.context, pool=pool)
     pool.go.clear()
@@ -136,7 +136,7 @@ async def test_who_goes_away_changes_nothing_for_itself_or_the_others(own: Own) 
     assert await captured(own) == dict(zip(ids, [100, 200, 300], strict=True))
 
 
-async def test_a_row_that_somebody_holds_keeps_nobody_else_waiting(own: Own) -> None:
+async def test_a_locked_row_does_not_delay_other_orders(own: Own) -> None:
     ids, pool = await orders(own, 4), Watched(own)
     context = replace(own.context, pool=pool)
     async with own.owner() as owner, owner.transaction():
@@ -151,7 +151,9 @@ async def test_a_row_that_somebody_holds_keeps_nobody_else_waiting(own: Own) -> 
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-async def test_a_session_lost_under_a_batch_leaves_each_applied_exactly_once(own: Own, when: str) -> None:
+async def test_if_the_session_is_lost_during_a_batch_each_outcome_is_applied_exactly_once(
+    own: Own, when: str
+) -> None:
     ids, pool = await orders(own, 6), Watched(own)
     assert pool._shared is not None
     real, cut = pool._shared._pool, []
@@ -177,7 +179,7 @@ async def test_a_session_lost_under_a_batch_leaves_each_applied_exactly_once(own
     assert await captured(own) == dict.fromkeys(ids, 500)
 
 
-async def test_a_value_that_cannot_be_written_down_fails_alone(own: Own) -> None:
+async def test_a_value_that_cannot_be_stored_fails_without_affecting_the_others(own: Own) -> None:
     ids, pool = await orders(own, 3), own.context.pool
     context = replace(own.context, pool=pool)
     bad = MovementRequest(MovementKind.CAPTURE, "half a surrogate: \ud800", 100)
@@ -191,7 +193,7 @@ async def test_a_value_that_cannot_be_written_down_fails_alone(own: Own) -> None
     assert await captured(own) == {ids[0]: 100, ids[1]: 0, ids[2]: 100}
 
 
-async def test_new_orders_that_wait_are_created_in_one_statement(own: Own) -> None:
+async def test_waiting_new_orders_are_created_in_one_statement(own: Own) -> None:
     order_ids = await asyncio.gather(*(own.merchant.create("100.00") for _ in range(12)))
     assert len({created["orderId"] for created in order_ids}) == 12
     records = await asyncio.gather(*(own.merchant.read(created) for created in order_ids))
@@ -215,7 +217,7 @@ async def test_no_session_at_all_is_told_as_nothing_applied(
     assert await captured(own) == {order_id: 0}
 
 
-def test_a_lost_session_is_never_taken_for_a_refusal() -> None:
+def test_the_error_of_a_lost_session_is_never_treated_as_a_refusal() -> None:
     for lost in GONE:
         made = lost.__new__(lost)
         assert not refused_by_the_database(made), lost

@@ -36,7 +36,7 @@ FLOWS = {
 
 
 async def approved(own: Own) -> UUID:
-    """An order of 100.00 with 40.00 captured."""
+    """Make an order of 100.00 with 40.00 captured."""
     order = await own.merchant.approved("100.00")
     assert (await own.merchant.move(order, "capture", "40.00", "before")).status_code == 200
     return UUID(order["orderId"])
@@ -51,7 +51,7 @@ async def apply(
 
 
 async def applied(own: Own, reference: str) -> list[tuple[UUID, int]]:
-    """What stands under a reference; the whole ledger must agree with it."""
+    """Return the movement with this reference, and check that the ledger agrees."""
     assert (await verify(own.context.pool)).disagreements == []
     async with own.owner() as owner:
         rows = await owner.fetch("SELECT movement_id, amount FROM movements WHERE reference = $1", reference)
@@ -60,7 +60,7 @@ async def applied(own: Own, reference: str) -> list[tuple[UUID, int]]:
 
 @pytest.mark.parametrize("kind", list(MovementKind))
 @pytest.mark.parametrize("when", ["before", "while", "after"])
-async def test_a_session_lost_while_saving_leaves_it_applied_exactly_once(
+async def test_if_the_session_is_lost_during_a_save_the_outcome_is_applied_exactly_once(
     own: Own, when: str, kind: MovementKind
 ) -> None:
     order_id = await approved(own)
@@ -71,7 +71,9 @@ async def test_a_session_lost_while_saving_leaves_it_applied_exactly_once(
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-async def test_a_session_lost_under_the_rows_lock_leaves_it_applied_exactly_once(own: Own, when: str) -> None:
+async def test_if_the_session_is_lost_while_it_holds_the_row_s_lock_the_outcome_is_applied_exactly_once(
+    own: Own, when: str
+) -> None:
     order_id = await approved(own)
     others = iter(("other-1", "other-2"))
 
@@ -84,7 +86,7 @@ async def test_a_session_lost_under_the_rows_lock_leaves_it_applied_exactly_once
     assert await applied(own, "lost") == [(moved.movement_id, 1000)]
 
 
-async def test_a_stale_outcome_is_decided_again_on_what_is_now_true(own: Own) -> None:
+async def test_after_a_stale_save_the_decision_is_made_again_with_the_new_state(own: Own) -> None:
     order_id = await approved(own)
     rest = 6000
 
@@ -99,7 +101,7 @@ async def test_a_stale_outcome_is_decided_again_on_what_is_now_true(own: Own) ->
     assert await applied(own, "slower") == []
 
 
-async def test_the_same_reference_that_was_quicker_elsewhere_is_a_duplicate(own: Own) -> None:
+async def test_a_reference_that_another_request_has_saved_first_is_a_duplicate(own: Own) -> None:
     order_id = await approved(own)
 
     async def contend() -> None:
@@ -113,10 +115,10 @@ async def test_the_same_reference_that_was_quicker_elsewhere_is_a_duplicate(own:
     assert len(await applied(own, "same")) == 1
 
 
-async def test_on_an_order_busy_in_two_processes_nobody_starves(own: Own) -> None:
+async def test_on_an_order_that_two_processes_change_every_request_succeeds(own: Own) -> None:
     order_id = await approved(own)
     async with opened_own(own.service.settings, own.where) as second:
-        # Two pools and two sets of locks: only the row itself stands between them, as between worker processes.
+        # Two pools with separate locks, as in two worker processes: only the row's lock orders them.
         contexts = (own.context, second.context)
         await asyncio.gather(
             *(
@@ -195,13 +197,13 @@ async def test_a_decision_with_nothing_to_do_saves_nothing_and_returns_the_order
 
 @dataclass(frozen=True)
 class Numbered:
-    """An order, and which read of it this is."""
+    """An order, and the number of this read."""
 
     order: Order
     number: int
 
 
-async def test_each_decision_is_made_on_its_own_read_and_the_last_read_is_returned(own: Own) -> None:
+async def test_each_decision_uses_its_own_read_and_the_last_read_is_returned(own: Own) -> None:
     ids = own.merchant.merchant_id, await approved(own)
     reads = 0
 

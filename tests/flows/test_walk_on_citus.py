@@ -1,4 +1,5 @@
-"""On a Citus cluster (CUOTA_TEST_CITUS): the running service does its main job for merchants of every worker."""
+"""On a Citus cluster (CUOTA_TEST_CITUS), the main functions of the running service work for merchants of every
+worker."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ from support.waiting import until
 PORT_OF = """SELECT nodeport FROM citus_shards WHERE table_name = 'orders'::regclass
     AND shardid = get_shard_id_for_distribution_column('orders', $1::uuid)"""
 WORKERS = "SELECT node_port FROM citus_get_active_worker_nodes()"
-# The card of the sandbox with which no payment succeeds.
+# The sandbox's test card that always declines.
 DECLINED = "4000 0000 0000 0002"
 # The card whose bank takes the first payment back after a week.
 CHARGED_BACK = "4000 0000 0000 2685"
@@ -45,7 +46,7 @@ CHARGED_BACK = "4000 0000 0000 2685"
 
 @pytest.fixture
 async def sandbox(on_citus: str, settings: Settings, own_database: dict[str, Any]) -> AsyncIterator[Sandbox]:
-    """The service with its worker, on a distributed database of this test's own."""
+    """The service with its worker, on a separate distributed database."""
     del on_citus
     async with opened_sandbox(settings, own_database) as opened:
         yield opened
@@ -53,7 +54,7 @@ async def sandbox(on_citus: str, settings: Settings, own_database: dict[str, Any
 
 @pytest.fixture
 async def shops(sandbox: Sandbox) -> AsyncIterator[list[Merchant]]:
-    """A merchant on each worker."""
+    """One merchant on each worker."""
     owner = await asyncpg.connect(**sandbox.where)
     left = {row["node_port"] for row in await owner.fetch(WORKERS)}
     found = []
@@ -81,7 +82,7 @@ async def told(receiver: Receiver, order: dict[str, Any], count: int) -> None:
     await until(lambda: of_order() >= count)
 
 
-async def test_an_order_lives_from_its_creation_to_its_refund_and_the_merchant_is_told(
+async def test_an_order_is_created_captured_and_refunded_and_the_merchant_gets_its_webhooks(
     sandbox: Sandbox, shops: list[Merchant]
 ) -> None:
     for shop in shops:
@@ -145,7 +146,7 @@ async def test_installments_are_charged_on_their_days_and_messages_are_sent(
     assert (await verify(sandbox.context.pool)).disagreements == []
 
 
-async def test_disputes_chargebacks_and_payouts_end_as_on_one_server(
+async def test_disputes_chargebacks_and_payouts_have_the_same_results_as_on_one_server(
     sandbox: Sandbox, shops: list[Merchant]
 ) -> None:
     context = sandbox.context
@@ -170,7 +171,7 @@ async def test_disputes_chargebacks_and_payouts_end_as_on_one_server(
             "SELECT sum(amount)::bigint AS cents, count(*) FILTER (WHERE status <> 'paid') AS waiting FROM payouts WHERE merchant_id = $1",
             shop.merchant_id,
         )
-        # 180 captured, 10 and 30 refunded. The 20 that were charged back later are a debt.
+        # 180 were captured, 10 and 30 refunded. The 20 that were charged back later are a debt.
         assert (paid["cents"], paid["waiting"]) == (14000, 0)
         (left,) = await sandbox.fetch(
             "SELECT open_net FROM settlements WHERE merchant_id = $1", shop.merchant_id
@@ -199,9 +200,7 @@ async def test_a_consumer_pays_on_the_account_page_and_is_exported_and_erased(
     assert (await verify(sandbox.context.pool)).disagreements == []
 
 
-async def test_a_checkout_of_the_sdk_and_a_virtual_card_are_served(
-    sandbox: Sandbox, shops: list[Merchant]
-) -> None:
+async def test_a_checkout_by_the_sdk_and_a_virtual_card_work(sandbox: Sandbox, shops: list[Merchant]) -> None:
     del sandbox
     for shop in shops:
         first = await started(shop)
@@ -213,7 +212,7 @@ async def test_a_checkout_of_the_sdk_and_a_virtual_card_are_served(
         assert cleared.status_code == 200, cleared.text
 
 
-async def test_a_fork_and_a_rewind_are_refused_in_one_line(sandbox: Sandbox) -> None:
+async def test_a_fork_and_a_rewind_are_refused_with_one_line_of_error(sandbox: Sandbox) -> None:
     for call in (fork, rewind):
         with pytest.raises(CannotMoveTime, match="Citus cluster cannot be forked or rewound") as refused:
             await call(sandbox.where, "before")

@@ -19,11 +19,13 @@ from support.own_service import InProcess
 
 @pytest.fixture(scope="session")
 async def elsewhere(template: Template, settings: config.Settings) -> AsyncIterator[tuple[Running, Merchant]]:
-    """Production beside the sandbox, sharing nothing with it: database, secret key, signing key, issuer, audience."""
+    """A production service beside the sandbox. The two share no database, secret key, signing key, issuer or
+    audience."""
     theirs = replace(settings, secret_key=secrets.token_bytes(32))
     async with template.copied() as where, runtime.opened(theirs, where, pool_size=4) as opened:
         url = "https://pay.example"
-        # Its rails stay simulated: production itself would not start with them, and no real one is at hand.
+        # Its rails are simulated, because the tests have no real ones. A real production service would not start with
+        # them.
         live = replace(theirs, environment="production", public_url=url, auth_url=url, audience=url)
         clock = Clock()
         context = replace(opened, settings=live, now=clock.now)
@@ -36,5 +38,5 @@ async def elsewhere(template: Template, settings: config.Settings) -> AsyncItera
 def world(
     service: Running, merchant: Merchant, auto_merchant: Merchant, elsewhere: tuple[Running, Merchant]
 ) -> World:
-    """All that a row may be tried on."""
+    """The services and merchants on which a row is tried."""
     return World(service, merchant, auto_merchant, *elsewhere)

@@ -1,7 +1,9 @@
-"""The list of inputs that break payment services, `bad_inputs.csv`: one test a row, answered as the row says.
+"""Tries each row of `bad_inputs.csv`, a list of inputs that break payment services, and checks the answer that the row
+requires.
 
-Where the service's decisions say otherwise than a row, theirs holds: the table is in `decided.py`. A row that another
-test of this suite answers whole is listed there with that test, which must be there; it is not tried a second time.
+If one of the service's decisions contradicts a row, the decision applies; `decided.py` lists these rows. It also lists
+the rows that another test of this suite covers completely. These rows are not tried again here, but the other test must
+exist.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ FILES = (rows_body, rows_edge, rows_late, rows_money, rows_signed, rows_token)
 
 
 def names_in(file: str) -> set[str]:
-    """The tests that a file of this suite has, but for those that are never run."""
+    """Return the names of the tests in a file, except those that are always skipped."""
     tree = ast.parse((TESTS / file).read_text())
     return {
         node.name
@@ -33,16 +35,16 @@ def names_in(file: str) -> set[str]:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
-async def test_a_bad_input_is_answered_as_its_row_says(world: World, row: Row) -> None:
+async def test_each_bad_input_gets_the_answer_that_its_row_requires(world: World, row: Row) -> None:
     if row.id not in ANSWERED_BY:
         await ASK[row.id](world, row)
         return
     for name in ANSWERED_BY[row.id].tests:
         file, _, test = name.partition("::")
-        assert test in names_in(file), f"{row}: answered by {name}, which is not there"
+        assert test in names_in(file), f"{row}: covered by {name}, which does not exist"
 
 
-def test_every_row_is_answered_once_and_nothing_else_is_listed() -> None:
+def test_every_row_is_tried_or_covered_exactly_once_and_no_unknown_row_is_listed() -> None:
     ids = [row.id for row in ROWS]
     assert len(ids) == len(set(ids)) == 109
     assert set(ids) == ASK.keys() | ANSWERED_BY.keys()

@@ -27,7 +27,7 @@ HOLD_PHONE = {
     "public.plans.payer",
 }
 HOLD_MAIL = {"public.checkout_sessions.profile", "public.consumers.profile", "public.plans.payer"}
-# What the merchant said of its customer stands with its order.
+# The data that the merchant sent about its customer is stored with its order.
 HOLD_TOLD = {"public.order_details.document"}
 PERSONAL = ("phone", "e-mail", "phone told", "e-mail told")
 Life = tuple[Left, dict[str, str]]
@@ -35,7 +35,7 @@ Life = tuple[Left, dict[str, str]]
 
 @pytest.fixture(scope="module")
 async def life() -> AsyncIterator[Life]:
-    """What a life left, and the database after it, by column."""
+    """Yield the texts that all the steps produced, and the database after them, by column."""
     with served() as service:
         yield await live(service), columns(dumped(service.data))
 
@@ -58,11 +58,11 @@ def personal(left: Left) -> list[Canary]:
 
 
 def secret(left: Left) -> list[Canary]:
-    """All that is no person's: cards, codes, secrets, tokens, sessions."""
+    """Return the canaries that are not personal data: cards, codes, secrets, tokens, sessions."""
     return [each for name, each in left.canaries.items() if name not in PERSONAL]
 
 
-async def test_no_log_line_holds_a_canary(life: Life) -> None:
+async def test_no_log_line_contains_a_secret_or_personal_data(life: Life) -> None:
     left, _ = life
     assert left.logs.count('"route": "/checkout/{merchant_id}/{order_id}/pay"') >= 3
     assert '"level": "debug"' in left.logs or '"level": "info"' in left.logs
@@ -73,34 +73,39 @@ def enumerate_lines(text: str) -> list[tuple[str, str]]:
     return [(f"line {number}: {line[:300]}", line) for number, line in enumerate(text.splitlines())]
 
 
-async def test_no_refusal_holds_a_canary(life: Life) -> None:
+async def test_no_refusal_contains_a_secret_or_personal_data(life: Life) -> None:
     left, _ = life
     assert len(left.refusals) > 20
     assert seen(left.canaries.values(), {text[:300]: text for text in left.refusals}) == set()
 
 
-async def test_no_page_holds_a_card_that_was_typed_a_code_or_a_secret(life: Life) -> None:
+async def test_no_page_contains_a_typed_card_a_code_or_a_secret(life: Life) -> None:
     left, _ = life
     hidden = [each for each in secret(left) if each.name != "virtual card"]
-    # What was typed for a phone or a postcode is shown again in its own field; what was typed for a card never is.
+    # A page shows a typed phone or postcode again in the same field, but never a typed card.
     own = re.compile(r'<input[^>]*name="(?:phone|postcode)"[^>]*>')
     assert sum(CARD in text for text in left.pages) == 2
     pages = {f"page {number}": own.sub("", text) for number, text in enumerate(left.pages)}
     assert seen(hidden, pages) == set()
 
 
-async def test_no_metric_and_no_report_holds_a_canary_that_is_not_the_order_s_own(life: Life) -> None:
+async def test_metrics_and_reports_contain_no_secret_and_a_record_only_the_data_that_the_merchant_sent(
+    life: Life,
+) -> None:
     left, _ = life
     assert seen(left.canaries.values(), {"metrics": left.reports["metrics"]}) == set()
     assert seen(secret(left), left.reports) == set()
-    # The merchant reads of its customer what it said itself; who paid is in the event that tells of the authorization.
+    # The order's record shows only the customer data that the merchant sent. The event of the authorization names the
+    # consumer who paid.
     assert {name for name, _ in seen(personal(left), {"record": left.reports["record"]})} == {
         "phone told",
         "e-mail told",
     }
 
 
-async def test_no_webhook_holds_a_secret_and_only_the_authorization_says_who_paid(life: Life) -> None:
+async def test_no_webhook_contains_a_secret_and_only_the_event_of_the_authorization_names_the_consumer(
+    life: Life,
+) -> None:
     left, _ = life
     assert seen(secret(left), dict(enumerate_lines("\n".join(left.hooks)))) == set()
     told = [json.loads(body) for body in left.hooks]
@@ -112,7 +117,7 @@ async def test_no_webhook_holds_a_secret_and_only_the_authorization_says_who_pai
     assert set(who) == {"order.approved"}
 
 
-async def test_no_byte_of_the_database_holds_a_card_or_a_secret(life: Life) -> None:
+async def test_no_column_of_the_database_contains_a_card_or_a_secret(life: Life) -> None:
     left, kept = life
     assert kept["public.orders.order_id"].count("\n") >= 2
     # The request log is a part of what is searched.
@@ -125,7 +130,7 @@ async def test_no_byte_of_the_database_holds_a_card_or_a_secret(life: Life) -> N
     assert found == set()
 
 
-async def test_a_person_s_number_and_address_stand_in_the_columns_that_are_named_and_in_no_other(
+async def test_phone_numbers_and_mail_addresses_are_stored_only_in_the_listed_columns(
     life: Life,
 ) -> None:
     left, kept = life
@@ -135,7 +140,7 @@ async def test_a_person_s_number_and_address_stand_in_the_columns_that_are_named
     assert places["phone told"] == places["e-mail told"] == HOLD_TOLD
 
 
-def test_the_columns_that_hold_a_person_are_named_in_the_docs() -> None:
+def test_the_docs_name_the_columns_with_phone_numbers_and_mail_addresses() -> None:
     text = DOCS.read_text()
     missing = [
         name
@@ -145,7 +150,7 @@ def test_the_columns_that_hold_a_person_are_named_in_the_docs() -> None:
     assert missing == []
 
 
-def test_a_canary_is_found_in_every_form_in_which_it_might_hide() -> None:
+def test_the_search_finds_a_canary_in_every_encoded_form() -> None:
     card = Canary("card", "4012 8888 8888 1881", digits=True)
     assert all(card.found(f'"{form}"') for form in card.forms())
     assert not card.found("14012888888881881")

@@ -1,7 +1,7 @@
-"""Every route of the table that takes an id: a stranger's id is answered like one that nobody has, to everybody.
+"""Tries every route with an id: the id of another merchant gets the same answer as an id that does not exist.
 
-A route that is added to the table is tried here without a word; one that takes an id of a new kind fails until it is said
-below what a stranger's would be.
+These tests try each new route of the table without a change here. A route with a new kind of id fails until the fixture
+`stranger` has an example of such an id.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from support.settlement_rows import Row, paid
 from support.virtual_card import virtual_order
 
 IDS = re.compile(r"{(\w+)}")
-# They name a file of the service's own, the same for everybody.
+# An id in these paths names a public file of the service.
 FILES = {app.STATIC, app.SCRIPTS, app.DOCS}
 PAGES = {app.CHECKOUT, app.ACCOUNT}
 EVERY = [(method, row.path, row.area) for row in ROUTES for method in row.methods.split()]
@@ -46,18 +46,18 @@ BANK_WITH_ID = [(method, path) for method, path, area in WITH_ID if area is app.
 
 @dataclass
 class Stranger:
-    """A merchant with one of everything that has an id, whose tokens and sessions we do not hold."""
+    """A merchant that has one of everything with an id. The tests do not use its tokens and sessions."""
 
     shop: Merchant
     ids: dict[str, str] = field(default_factory=dict)
 
     def unknown(self) -> dict[str, str]:
-        """Ids of the same form that nobody has."""
+        """Return ids of the same form that do not exist."""
         own = {"step", "number"}
         return {name: text if name in own else str(uuid4()) for name, text in self.ids.items()}
 
     def halfway(self) -> dict[str, str]:
-        """The merchant there is, and nothing below it."""
+        """Return ids of which only the merchant's exists."""
         return {**self.unknown(), "merchant_id": self.ids["merchant_id"]}
 
 
@@ -98,12 +98,12 @@ async def stranger(auto_merchant: Merchant) -> Stranger:
 
 def filled(path: str, ids: dict[str, str]) -> str:
     missing = [name for name in IDS.findall(path) if name not in ids]
-    assert not missing, f"{path} takes {missing}: say above what a stranger's would be"
+    assert not missing, f"{path} takes {missing}: add an example to the fixture `stranger`"
     return IDS.sub(lambda found: ids[found[1]], path)
 
 
 def body_of(method: str, path: str) -> dict[str, Any]:
-    """One that would be good, were the id one's own."""
+    """Return a body that would be valid with the merchant's own id."""
     if method in {"GET", "DELETE"}:
         return {}
     if (method, path) in PAGES_WITH_ID:
@@ -113,7 +113,7 @@ def body_of(method: str, path: str) -> dict[str, Any]:
 
 
 def told(answer: httpx.Response) -> tuple[int, set[str], str]:
-    """An answer without what differs between any two: its own id, and the path that was asked."""
+    """Return an answer without the parts that always differ: the request's id and path."""
     text = answer.text
     if answer.headers["content-type"].endswith("json"):
         body = answer.json()
@@ -124,7 +124,7 @@ def told(answer: httpx.Response) -> tuple[int, set[str], str]:
 
 
 async def everything(shop: Merchant) -> list[str]:
-    """What the database holds of a merchant, to see whether anything changed."""
+    """Return the merchant's rows in the database, so that a test can see whether anything changed."""
     pool = shop.service.context.pool
     rows = []
     for table in (
@@ -149,14 +149,12 @@ async def everything(shop: Merchant) -> list[str]:
 
 
 @pytest.mark.parametrize("path", [path for method, path in WITH_TOKEN if method == "GET"])
-async def test_the_control_finds_with_its_own_token_what_is_hidden_from_others(
-    stranger: Stranger, path: str
-) -> None:
+async def test_a_merchant_reads_its_own_data_with_its_own_token(stranger: Stranger, path: str) -> None:
     assert (await stranger.shop.http.get(filled(path, stranger.ids))).status_code == 200
 
 
 @pytest.mark.parametrize(("method", "path"), WITH_TOKEN)
-async def test_another_merchant_s_id_is_answered_like_one_that_nobody_has(
+async def test_another_merchant_s_id_gets_the_same_answer_as_an_id_that_does_not_exist(
     merchant: Merchant, stranger: Stranger, method: str, path: str
 ) -> None:
     before = await everything(stranger.shop)
@@ -170,13 +168,13 @@ async def test_another_merchant_s_id_is_answered_like_one_that_nobody_has(
 
 
 @pytest.mark.parametrize(("method", "path"), PAGES_WITH_ID)
-async def test_a_page_of_somebody_else_s_is_answered_like_one_that_is_not_there(
+async def test_another_consumer_s_page_gets_the_same_answer_as_a_page_that_does_not_exist(
     merchant: Merchant, stranger: Stranger, method: str, path: str
 ) -> None:
     before = await everything(stranger.shop)
     seen = []
     for ids in (stranger.ids, stranger.halfway(), stranger.unknown()):
-        # A browser with a session of its own, on another order.
+        # A browser with a session of another order.
         async with merchant.service.client() as http:
             await Visitor(http).open((await merchant.create())["redirectUrl"])
             answer = await http.request(method, filled(path, ids), **body_of(method, path))
@@ -190,10 +188,10 @@ async def test_a_page_of_somebody_else_s_is_answered_like_one_that_is_not_there(
 
 
 @pytest.mark.parametrize(("method", "path"), SANDBOX_WITH_ID)
-async def test_an_authorization_of_the_card_network_that_nobody_has_is_not_found(
+async def test_an_authorization_that_does_not_exist_at_the_card_network_is_not_found(
     stranger: Stranger, method: str, path: str
 ) -> None:
-    # The card's own network has no tokens: who knows the authorization's random id is its processor.
+    # The card network has no access tokens: it identifies a processor by the authorization's random id.
     async with stranger.shop.service.client() as http:
         answers = [
             await http.request(method, filled(path, ids), **body_of(method, path))
@@ -204,7 +202,7 @@ async def test_an_authorization_of_the_card_network_that_nobody_has_is_not_found
 
 
 @pytest.mark.parametrize(("method", "path"), ASK_TOKEN)
-async def test_no_route_opens_to_a_token_of_another_environment_or_of_nobody(
+async def test_no_route_accepts_a_missing_or_invalid_token_or_a_token_of_another_environment(
     world: World, stranger: Stranger, method: str, path: str
 ) -> None:
     tokens = [
@@ -228,12 +226,12 @@ async def test_no_route_opens_to_a_token_of_another_environment_or_of_nobody(
     assert len(seen) == 1
 
 
-def test_the_table_is_walked_whole() -> None:
-    """Every route with an id asks for a token, is a page, or is the sandbox's; every route of the API asks for a token.
+def test_each_route_with_an_id_is_covered_by_a_test() -> None:
+    """Every route with an id requires a token, is a page, or is the sandbox's. Every route of the API requires a token.
 
-    tests/web/pages/checkout/test_confirm.py has what the simulated bank's page answers to strangers, and
-    tests/web/pages/desk/test_roles.py what the merchant's dashboard answers to strangers and to another merchant's people.
-    tests/web/pages/operator/test_operator_roles.py has the same for the operator's dashboard.
+    Other tests try the routes that are not tried here: tests/web/pages/checkout/test_confirm.py the simulated bank's
+    page, tests/web/pages/desk/test_roles.py the merchant's dashboard, and
+    tests/web/pages/operator/test_operator_roles.py the operator's dashboard.
     """
     with_id = (
         len(WITH_TOKEN) + len(PAGES_WITH_ID) + len(SANDBOX_WITH_ID) + len(BANK_WITH_ID) + len(DESK_WITH_ID)

@@ -1,4 +1,4 @@
-"""Good requests of every surface with bytes changed at random, on raw sockets, to a real service.
+"""Sends valid requests of every interface, with bytes changed at random, over raw sockets to a real service.
 
 pytest tests/hostile/test_mutated.py                             about 1,500 requests; 3,000 in `make faults`
 HOSTILE_REQUESTS=100000 pytest -s tests/hostile/test_mutated.py  the long run
@@ -30,7 +30,7 @@ NAMES = {"capture": "captures", "void": "voids", "refund": "refunds"}
 
 
 def moved(record: dict[str, Any]) -> set[tuple[str, str, str]]:
-    """The movements that an order's record lists."""
+    """Return the movements that an order's record lists."""
     return {
         (record["orderId"], kind, movement["merchantReference"])
         for kind, listed in NAMES.items()
@@ -39,18 +39,19 @@ def moved(record: dict[str, Any]) -> set[tuple[str, str, str]]:
 
 
 def assert_only_what_was_told(shop: Shop, before: dict[str, Any], verdict: Verdict) -> None:
-    """Every movement was answered 200, or nobody was answered; all that was answered 200 is there."""
+    """Assert that every answer 200 has its movement, and that any other new movement belongs to a request without an
+    answer."""
     after = shop.records()
     listed = {each for record in after.values() for each in moved(record)}
     new = listed - {each for record in before.values() for each in moved(record)}
     told = set(verdict.applied)
     assert max(verdict.applied.values(), default=1) == 1, f"seed {SEED}: a key was applied twice"
-    assert told <= new, f"seed {SEED}: answered 200 and not there: {told - new}"
+    assert told <= new, f"seed {SEED}: answered 200 but not applied: {told - new}"
     untold = new - told
-    assert len(untold) <= verdict.untold.total(), f"seed {SEED}: applied and answered otherwise: {untold}"
+    assert len(untold) <= verdict.untold.total(), f"seed {SEED}: applied but not answered 200: {untold}"
     for name in verdict.created:
         assert shop.http.get(f"/order/{name}").status_code == 200, (
-            f"seed {SEED}: {name} was created and is not there"
+            f"seed {SEED}: {name} was created but does not exist"
         )
 
 
@@ -61,7 +62,7 @@ def refused(service: Service) -> str:
 
 
 def assert_well(service: Service, shop: Shop) -> None:
-    """It still answers, never stumbled, and its books are right."""
+    """Assert that the service answers, logged no unexpected error, and that `cuota verify` finds no problem."""
     assert shop.order()["orderId"]
     assert httpx.get(f"{service.url}/health/ready", trust_env=False, timeout=60).status_code == 200
     assert "accident" not in service.errors(), f"seed {SEED}\n{service.errors()[-3000:]}"
@@ -75,7 +76,7 @@ def fired() -> Iterator[tuple[Service, Shop, Shop]]:
         yield opened
 
 
-async def test_whoever_hangs_up_between_requests_sent_ahead_is_no_accident(
+async def test_a_client_that_disconnects_between_pipelined_requests_causes_no_unexpected_error(
     fired: tuple[Service, Shop, Shop],
 ) -> None:
     service, shop, _ = fired
@@ -86,13 +87,13 @@ async def test_whoever_hangs_up_between_requests_sent_ahead_is_no_accident(
         _, writer = await asyncio.open_connection("127.0.0.1", service.port)
         writer.write((head.encode() + b"\r\n\r\n" + body) * 3)
         await writer.drain()
-        # Gone before, while and after the first of the three is answered.
+        # The client disconnects before, during or after the answer to the first of the three requests.
         await asyncio.sleep(0.0005 * (wait % 20))
         writer.transport.abort()
     assert_well(service, shop)
 
 
-async def test_no_change_of_bytes_breaks_the_service_or_moves_money_that_nobody_was_told_of(
+async def test_no_changed_request_breaks_the_service_or_moves_money_without_an_answer(
     fired: tuple[Service, Shop, Shop],
 ) -> None:
     print(f"\n{REQUESTS} requests, HOSTILE_SEED={SEED}")
@@ -105,14 +106,14 @@ async def test_no_change_of_bytes_breaks_the_service_or_moves_money_that_nobody_
     print(dict(sorted(verdict.statuses.items())), f"{verdict.controls} of them unchanged")
     faults = "\n\n".join(verdict.faults[:10])
     assert not verdict.faults, f"seed {SEED}: {len(verdict.faults)} faults\n{faults}"
-    # So few at a time are no overload: good ones among them are not turned away for the bad ones' sake.
+    # The test sends only a few requests at a time, so the service must not refuse valid ones as overload.
     assert verdict.turned_away * 20 <= verdict.controls, (
-        f"seed {SEED}: {verdict.turned_away} of {verdict.controls} good ones were turned away\n{refused(service)}"
+        f"seed {SEED}: {verdict.turned_away} of {verdict.controls} valid requests were refused\n{refused(service)}"
     )
     assert_only_what_was_told(shop, before, verdict)
-    assert bystander.records() == quiet, f"seed {SEED}: a bystander's order changed"
+    assert bystander.records() == quiet, f"seed {SEED}: the uninvolved merchant's order changed"
     assert_well(service, shop)
-    # The control: spoilt as they are, some were good enough to move money and make orders.
+    # Some requests must be valid enough to move money and create orders. Otherwise this test proves nothing.
     assert verdict.applied
     assert verdict.created
 

@@ -56,7 +56,7 @@ def test_every_class_name_and_every_type_alias_is_defined_once() -> None:
     assert repeated == allowed, "give each class and each type alias a name of its own"
 
 
-def test_every_name_that_is_allowed_twice_is_still_there_twice() -> None:
+def test_every_name_that_may_be_defined_twice_still_is_defined_twice() -> None:
     places = _places()
     assert {name for name in SHARED_WITH_THE_CLIENT if len(places[name]) != 2} == set()
 

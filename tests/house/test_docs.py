@@ -1,4 +1,4 @@
-"""What the docs list is what the code has. A failure says which line to paste where."""
+"""The lists in the docs match the code. A failure says which line to paste where."""
 
 from __future__ import annotations
 
@@ -38,25 +38,25 @@ def _contract() -> dict:
     return bundle()
 
 
-def test_every_setting_stands_in_the_table_of_running() -> None:
+def test_running_md_lists_every_setting() -> None:
     for setting in SETTINGS:
         row = f"| `{setting.name}` | {setting.meaning} | {setting.default} |"
         assert row in _doc("running.md"), f"docs/running.md lacks this row:\n{row}"
 
 
-def test_every_move_of_an_order_stands_in_the_vocabulary() -> None:
+def test_the_vocabulary_lists_every_transition_of_an_order() -> None:
     for edge in EDGES:
         row = f"| {edge.before} | {edge.move} | {edge.after} | {edge.event} | {edge.meaning} |"
         assert row in _doc("vocabulary.md"), f"docs/vocabulary.md lacks this row:\n{row}"
 
 
-def test_every_move_of_a_dispute_stands_in_the_vocabulary() -> None:
+def test_the_vocabulary_lists_every_transition_of_a_dispute() -> None:
     for edge in DISPUTE_EDGES:
         row = f"| {edge.before} | {edge.move} | {edge.after} | {edge.event} | {edge.meaning} |"
         assert row in _doc("vocabulary.md"), f"docs/vocabulary.md lacks this row:\n{row}"
 
 
-def test_the_page_for_finance_people_has_every_status_outcome_event_line_and_deadline_of_disputes() -> None:
+def test_disputes_md_has_every_status_outcome_event_line_and_deadline_of_disputes() -> None:
     page = _doc("disputes.md")
     lines = [each for each in LineType if each.startswith("dispute_")]
     events = [each.name for each in EVENT_TYPES if each.name.startswith(("dispute.", "return."))]
@@ -67,7 +67,7 @@ def test_the_page_for_finance_people_has_every_status_outcome_event_line_and_dea
     assert [int(number) for number in re.findall(r"\b([0-9]+) days\b", table)] == days
 
 
-def test_the_docs_list_every_type_of_event_with_its_operation_and_no_other() -> None:
+def test_webhooks_md_lists_every_event_type_with_its_operation_and_no_other() -> None:
     rows = re.findall(
         r"^\| `([a-z_]+\.[a-z_]+)` \| [^|]+ \| (?:`(\w+)`|null) \|", _doc("webhooks.md"), re.MULTILINE
     )
@@ -76,7 +76,7 @@ def test_the_docs_list_every_type_of_event_with_its_operation_and_no_other() -> 
     assert len(rows) == len(types) + 1
 
 
-def test_the_contract_says_the_same_of_every_type_of_event() -> None:
+def test_the_contract_describes_every_event_type_like_the_code() -> None:
     contract = _contract()
     schemas = contract["components"]["schemas"]
     assert set(schemas["EventType"]["enum"]) == {each.name for each in EVENT_TYPES}
@@ -92,23 +92,23 @@ def test_the_contract_says_the_same_of_every_type_of_event() -> None:
         assert (said["type"]["const"], said["success"]["const"]) == (each.name, each.success), each
 
 
-def test_every_move_of_an_order_writes_an_event_of_the_table() -> None:
+def test_every_transition_of_an_order_writes_an_event_of_the_table() -> None:
     names = [each.name for each in EVENT_TYPES]
     assert len(set(names)) == len(names)
     assert {edge.event for edge in EDGES} <= set(names)
 
 
-def test_every_payment_state_stands_in_the_vocabulary() -> None:
+def test_the_vocabulary_lists_every_payment_state() -> None:
     for state in PaymentState:
         assert state in _doc("vocabulary.md")
 
 
-def test_every_account_stands_in_the_ledger_page() -> None:
+def test_the_ledger_page_lists_every_account() -> None:
     for account in Account:
         assert account in _doc("ledger.md")
 
 
-def test_every_refusal_has_one_status_and_the_contract_says_the_same() -> None:
+def test_every_refusal_has_one_status_and_the_contract_has_the_same_one() -> None:
     codes = _contract()["components"]["schemas"]["ErrorCode"]["x-codes"]
     assert set(STATUS) == set(Code)
     assert {str(code) for code in Code} == set(codes)
@@ -127,7 +127,7 @@ def test_the_contract_has_the_documented_routes_and_no_others() -> None:
     assert documented == {path: verbs & set(item) for path, item in paths.items()}
 
 
-def test_the_sandbox_s_test_table_stands_in_the_api_page_and_in_the_contract() -> None:
+def test_the_api_page_and_the_contract_list_the_sandbox_s_test_data() -> None:
     contract = str(_contract())
     for card in TEST_CARDS:
         assert f"| card {card.number} | {card.meaning} |" in _doc("api.md")
@@ -137,7 +137,7 @@ def test_the_sandbox_s_test_table_stands_in_the_api_page_and_in_the_contract() -
     assert TEST_ROUTING in _doc("api.md")
 
 
-def test_every_page_of_the_decisions_is_in_their_list() -> None:
+def test_the_list_of_decisions_has_every_page() -> None:
     listed = _doc("decisions/README.md")
     for page in (ROOT / "docs" / "decisions").glob("*.md"):
         assert page.name == "README.md" or page.name in listed, f"docs/decisions/README.md lacks {page.name}"

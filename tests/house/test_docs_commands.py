@@ -1,4 +1,4 @@
-"""Commands in the docs exist, and those in blocks of code work when they are pasted."""
+"""Commands in the docs exist, and commands in blocks of code work when they are pasted."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from cuota.cli import _parser
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
-# A path of another folder, as a systemd unit has it, is fine as well.
+# A path in another folder is also allowed, as in a systemd unit.
 INLINE = re.compile(r"`(?:[\w./-]+/)?cuota ([^`]+)`")
 
 
 def blocks(text: str) -> Iterator[str]:
-    """The lines of fenced and of indented blocks of code."""
+    """Yield the lines of fenced and of indented blocks of code."""
     for block in FENCED.findall(text):
         yield from block.splitlines()
     yield from (line for line in FENCED.sub("", text).splitlines() if line.startswith("    "))
 
 
 def commands(text: str) -> Iterator[str]:
-    """What follows `cuota`, in blocks and in the running text."""
+    """Yield the text after `cuota` of each command, in blocks and in the running text."""
     for line in blocks(text):
         found = re.match(r"\s*(?:[A-Z_]+=\S+ )*(?:[\w./-]+/)?cuota (.+)", line)
         if found:
@@ -35,7 +35,7 @@ def commands(text: str) -> Iterator[str]:
 
 
 def wrong(text: str) -> str | None:
-    """What is wrong with a command line; what it is given as values stands in capitals, and is not judged."""
+    """Return the error in a command line, or None. Values are in capital letters and are not checked."""
     words = text.partition(" #")[0].partition(" &")[0].split()
     parser: argparse.ArgumentParser = _parser()
     for word in words:
@@ -54,7 +54,7 @@ def wrong(text: str) -> str | None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_command_in_the_docs_exists_with_its_options(page: Path) -> None:
     for text in commands(page.read_text()):
-        # `a|b` and `[A]` name several at once.
+        # `a|b` and `[A]` stand for several commands, so they are not checked.
         if not re.search(r"[|\[\]…]|\.\.\.", text):
             assert wrong(text) is None, f"{page.name}: cuota {text}: {wrong(text)}"
 
@@ -66,7 +66,7 @@ def test_a_command_in_a_block_of_code_is_called_by_a_path_that_works_when_pasted
         assert not bare, f"{page.name}: write .venv/bin/cuota in: {line}"
 
 
-def test_the_check_finds_a_command_and_an_option_that_do_not_exist() -> None:
+def test_the_check_finds_a_wrong_command_and_a_wrong_option() -> None:
     assert wrong("verify") is None
     assert wrong("time advance 6w --json") is None
     assert wrong('merchant create --name "My shop"') is None

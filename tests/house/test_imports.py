@@ -14,7 +14,7 @@ LIBRARIES_OF_THE_CLIENT = {"httpx"}
 
 
 def imported(file: Path) -> Iterator[str]:
-    """Every module that a file names in an import, in full."""
+    """Return the full name of every module that a file imports."""
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -44,7 +44,7 @@ def test_core_and_the_client_import_nothing_else_of_cuota_and_no_other_library(
 
 
 def test_no_test_imports_from_another_test_module() -> None:
-    """What several tests share is in tests/support. Programs in tests/deploy are no test modules."""
+    """Code that several tests share is in tests/support. The programs in tests/deploy are not test modules."""
     tests = Path(__file__).parents[1]
     for file in sorted(tests.rglob("*.py")):
         for name in imported(file):

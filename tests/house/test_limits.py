@@ -1,4 +1,4 @@
-"""The limits of a connection that the docs promise are those of the code."""
+"""The docs have the same limits of a connection as the code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RUNNING = (ROOT / "docs" / "running.md").read_text()
 
 
-def test_every_reason_for_which_the_service_ends_a_connection_stands_in_running() -> None:
+def test_running_md_lists_every_reason_for_which_the_service_closes_a_connection() -> None:
     said = {refusal.reason for refusal in vars(last_word).values() if isinstance(refusal, last_word.Refusal)}
     for counted in re.findall(r"ENDED\.labels\((.*)\)\.inc", Path(protocol.__file__).read_text()):
         said.update(re.findall(r'"(\w+)"', counted))
@@ -23,7 +23,7 @@ def test_every_reason_for_which_the_service_ends_a_connection_stands_in_running(
         assert re.search(rf"^\|.* \| `{reason}` \|$", RUNNING, re.MULTILINE), reason
 
 
-def test_the_limits_of_a_connection_are_the_ones_of_the_code() -> None:
+def test_running_md_has_the_limits_of_a_connection_of_the_code() -> None:
     for row in (
         f"| the first byte, from connecting | {deadlines.HEAD_SECONDS} s |",
         f"| the head of a request, from its first byte | {deadlines.HEAD_SECONDS} s |",

@@ -17,7 +17,7 @@ EXTRAS = PROJECT["optional-dependencies"]
 @pytest.mark.parametrize(
     ("name", "extras"), [("requirements.lock", ["build"]), ("requirements-dev.lock", ["build", "dev"])]
 )
-def test_a_lock_has_a_version_that_fits_for_every_dependency(name: str, extras: list[str]) -> None:
+def test_each_lock_file_has_a_fitting_version_of_every_dependency(name: str, extras: list[str]) -> None:
     locked = dict(re.findall(r"^([a-z0-9._-]+)==(\S+)", (ROOT / name).read_text(), re.MULTILINE))
     wanted = PROJECT["dependencies"] + [item for extra in extras for item in EXTRAS[extra]]
     for requirement in map(Requirement, wanted):
@@ -29,7 +29,7 @@ def test_a_lock_has_a_version_that_fits_for_every_dependency(name: str, extras: 
 
 
 @pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock"])
-def test_a_lock_hashes_every_package_and_names_no_index(name: str) -> None:
+def test_each_lock_file_has_a_hash_of_every_package_and_names_no_index(name: str) -> None:
     text = (ROOT / name).read_text()
     packages = re.split(r"^(?=[a-z0-9])", text, flags=re.MULTILINE)[1:]
     assert packages

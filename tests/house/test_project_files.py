@@ -1,4 +1,4 @@
-"""The files that a stranger looks for first: license, security, contributing."""
+"""The files that a newcomer looks for first: license, security, contributing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_license_is_the_whole_apache_license_and_the_packages_say_so() -> None:
+def test_the_license_is_the_complete_apache_license_and_the_packages_name_it() -> None:
     text = (ROOT / "LICENSE").read_text()
     assert "Apache License\n                           Version 2.0, January 2004" in text
     assert "END OF TERMS AND CONDITIONS" in text
@@ -22,7 +22,7 @@ def test_the_license_is_the_whole_apache_license_and_the_packages_say_so() -> No
 
 
 @pytest.mark.parametrize("name", ["SECURITY.md", "CONTRIBUTING.md"])
-def test_a_page_leads_somewhere_and_has_no_blanks_to_fill_in(name: str) -> None:
+def test_the_links_of_a_page_work_and_it_has_no_placeholders(name: str) -> None:
     text = (ROOT / name).read_text()
     assert not re.search(r"TODO|example\.(com|org)|\[.*(insert|your).*\]|@\w+\.\w+", text, re.IGNORECASE)
     for link in re.findall(r"\]\(([^)#]+)\)", text):
@@ -30,14 +30,14 @@ def test_a_page_leads_somewhere_and_has_no_blanks_to_fill_in(name: str) -> None:
     assert name in (ROOT / "README.md").read_text()
 
 
-def test_every_make_target_that_is_named_exists() -> None:
+def test_every_make_target_named_in_the_docs_exists() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for name in ("README.md", "CONTRIBUTING.md", "docs/proof.md", "docs/running.md"):
         for target in re.findall(r"(?:^|`)make ([a-z-]+)", (ROOT / name).read_text(), re.MULTILINE):
             assert target in targets, f"{name} names make {target}"
 
 
-def test_a_wheel_has_every_folder_of_the_code() -> None:
+def test_a_wheel_contains_every_folder_of_the_code() -> None:
     source = ROOT / "src"
     folders = {".".join(path.parent.relative_to(source).parts) for path in source.rglob("*.py")}
     packages = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]

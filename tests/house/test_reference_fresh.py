@@ -1,4 +1,4 @@
-"""The API reference that is served is the one that the lock names, file by file, and a release contains it."""
+"""The served API reference has exactly the files that its lock file builds, and a release contains it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SERVED = ROOT / "src/cuota/web/docs/reference"
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    """The files, unpacked: releases of Node compress differently."""
+    """Return the files, unpacked, because releases of Node compress differently."""
     return {
         str(path.relative_to(folder)): gzip.decompress(path.read_bytes())
         if path.suffix == ".gz"
@@ -27,7 +27,7 @@ def content(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_the_committed_reference_is_what_the_lock_builds(tmp_path: Path) -> None:
+def test_the_committed_reference_equals_the_one_that_the_lock_file_builds(tmp_path: Path) -> None:
     folder = installed(ROOT / "reference")
     subprocess.run(["node", "build.mjs", str(tmp_path / "out")], cwd=folder, check=True, timeout=120)
     built, served = content(tmp_path / "out"), content(SERVED)
@@ -35,7 +35,7 @@ def test_the_committed_reference_is_what_the_lock_builds(tmp_path: Path) -> None
     assert [name for name in built if built[name] != served[name]] == [], "run `make reference`"
 
 
-def test_the_lock_of_the_reference_names_no_place_to_fetch_from() -> None:
+def test_the_reference_s_lock_file_names_no_registry() -> None:
     check_lock(ROOT / "reference")
 
 

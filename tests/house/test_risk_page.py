@@ -1,4 +1,4 @@
-"""docs/risk.md is correct: its policy loads, its tables are complete, its numbers are those of the code."""
+"""docs/risk.md is correct: its policy loads, its tables are complete, and its numbers are those of the code."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_an_error_in_the_page_s_policy_names_its_line() -> None:
     assert refused.value.line == at
 
 
-def test_every_field_stands_in_the_page_under_both_names_and_with_its_measure() -> None:
+def test_the_page_lists_every_field_with_both_names_and_its_measure() -> None:
     for field in FIELDS:
         assert f"\n| {field.gateway} | {field.smi} |" in PAGE, f"docs/risk.md lacks a row for {field.gateway}"
     _, measures = PAGE.split("| field | measure | more is |")
@@ -50,7 +50,7 @@ def test_every_field_stands_in_the_page_under_both_names_and_with_its_measure() 
         assert row.split("|")[3].strip() == ("good" if feature.good else "bad"), name
 
 
-def test_every_reason_stands_in_the_page_with_what_it_means() -> None:
+def test_the_page_lists_every_reason_with_its_meaning() -> None:
     for code in (*APPROVAL_CODES, *DECLINE_CODES):
         word = "approved" if code in APPROVAL_CODES else "declined"
         row = f"| {code} | {word} | {because(code).removeprefix(f'{code}: ')} |"

@@ -1,4 +1,4 @@
-"""What a release runs needs only what its own set-up installs: requirements.lock, and nothing of the tests' tools."""
+"""A release imports only packages of requirements.lock, and none of the tests' tools."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def locked(name: str) -> set[str]:
 
 
 def imported(path: Path) -> Iterator[str]:
-    """The top-level name of every import, also of those inside functions."""
+    """Return the top-level name of every import, including imports inside functions."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
@@ -47,7 +47,7 @@ def test_every_import_of_a_release_is_in_its_lock_file(path: Path) -> None:
 
 
 def only_for_tests() -> list[str]:
-    """Modules that requirements-dev.lock installs and requirements.lock does not."""
+    """Return the modules that requirements-dev.lock installs and requirements.lock does not."""
     extra = locked("requirements-dev.lock") - locked("requirements.lock")
     found = packages_distributions().items()
     return sorted(name for name, owners in found if {canonical(owner) for owner in owners} <= extra)
@@ -55,7 +55,7 @@ def only_for_tests() -> list[str]:
 
 @pytest.fixture(scope="module")
 def released(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cuota]:
-    """The command, where the tests' tools cannot be imported."""
+    """Run the command in a process that cannot import the tests' tools."""
     folder = tmp_path_factory.mktemp("released")
     blocked = only_for_tests()
     assert {"sklearn", "pytest", "hypothesis"} <= set(blocked)
@@ -71,7 +71,7 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cuota]:
         os.environ["PYTHONPATH"] = before
 
 
-def test_a_trial_is_reported_on_and_judged_with_what_a_release_installs(released: Cuota) -> None:
+def test_the_trial_commands_work_with_the_packages_of_a_release_only(released: Cuota) -> None:
     assert released("migrate").returncode == 0
     assert released("merchant", "create", "--name", "Shop").returncode == 0
     assert released("merchant", "approvals", "Shop", "trial").returncode == 0
@@ -85,7 +85,7 @@ def test_a_trial_is_reported_on_and_judged_with_what_a_release_installs(released
 
 
 @pytest.mark.usefixtures("released")
-def test_a_model_is_fitted_with_what_a_release_installs() -> None:
+def test_a_model_can_be_fitted_with_the_packages_of_a_release_only() -> None:
     code = (
         "from cuota.trial.logistic import coefficients\n"
         "print(coefficients([[float(n % 7)] for n in range(100)], [n % 7 > 3 or n % 5 == 0 for n in range(100)]))"

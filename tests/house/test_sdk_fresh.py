@@ -1,4 +1,4 @@
-"""The scripts that are served are those that the sources build, byte for byte."""
+"""The served scripts are exactly those that the sources build."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.node_sdk import SDK, SERVED, sdk
 FILES = ("pay.js", "page.js", "inspect.js", "pay.d.ts")
 
 
-def test_the_committed_scripts_are_what_the_sources_build(tmp_path: Path) -> None:
+def test_the_committed_scripts_equal_those_that_the_sources_build(tmp_path: Path) -> None:
     subprocess.run(["node", "build.mjs", str(tmp_path)], cwd=sdk(), check=True, timeout=120)
     for name in FILES:
         assert (SERVED / name).read_bytes() == (tmp_path / name).read_bytes(), (
@@ -21,7 +21,7 @@ def test_the_committed_scripts_are_what_the_sources_build(tmp_path: Path) -> Non
         )
 
 
-def test_the_docs_pin_the_script_that_is_served() -> None:
+def test_the_docs_have_the_hash_of_the_served_script() -> None:
     content = (SERVED / "pay.js").read_bytes()
     integrity = base64.b64encode(hashlib.sha384(content).digest()).decode()
     text = (SDK.parent / "docs/sdk.md").read_text()
@@ -29,7 +29,7 @@ def test_the_docs_pin_the_script_that_is_served() -> None:
     assert f'integrity="sha384-{integrity}"' in text, "run `make sdk`"
 
 
-def test_the_lock_names_no_place_to_fetch_from_and_hashes_every_package() -> None:
+def test_the_sdk_s_lock_file_names_no_registry_and_has_a_hash_of_every_package() -> None:
     text = (SDK / "package-lock.json").read_text()
     assert "://" not in text
     assert "resolved" not in text

@@ -1,4 +1,4 @@
-"""System packages are installed only after a person agrees, or where no person can be asked."""
+"""System packages are installed only after a person agrees, or if no person can be asked."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ INSTALL = (
 
 @dataclass
 class Machine:
-    """A PATH with nothing but what the script calls; `ran` is what was installed, as it was called."""
+    """A PATH with only the programs that the script calls. `run` returns the script's output and the commands that it
+    ran."""
 
     folder: Path
 
@@ -48,12 +49,12 @@ class Machine:
 def machine(tmp_path: Path) -> Machine:
     made = Machine(tmp_path)
     made.add("apt-get", 'echo "apt-get $*" >> "$LOG"')
-    # Asks for no password; `-n` is how somebody looks whether it would.
+    # This sudo asks for no password. With `-n`, a script checks whether sudo would ask for one.
     made.add("sudo", '[ "$1" = -n ] && exit 0; echo "sudo $*" >> "$LOG"')
     return made
 
 
-def test_a_person_who_runs_the_tests_is_told_the_command_and_nothing_is_installed(machine: Machine) -> None:
+def test_a_person_who_runs_the_tests_sees_the_command_and_nothing_is_installed(machine: Machine) -> None:
     said, ran = machine.run("--if-free", user=1000)
     assert ran == []
     assert f"`make test-system` does it, by: sudo apt-get update && sudo {INSTALL}\n" in said
@@ -62,31 +63,33 @@ def test_a_person_who_runs_the_tests_is_told_the_command_and_nothing_is_installe
         assert f"  {package}" in said
 
 
-def test_their_own_target_says_what_and_why_and_installs_them(machine: Machine) -> None:
+def test_make_test_system_says_what_it_installs_and_why_and_installs_it(machine: Machine) -> None:
     said, ran = machine.run(user=1000)
     assert ran == ["sudo apt-get -qq update", f"sudo {INSTALL}"]
     assert said.index("drive a real browser") < said.index("Installing them: sudo apt-get update")
 
 
 @pytest.mark.parametrize(("user", "prefix"), [(0, ""), (1000, "sudo ")])
-def test_in_ci_they_are_installed_without_a_question(machine: Machine, user: int, prefix: str) -> None:
+def test_in_ci_the_packages_are_installed_without_a_question(
+    machine: Machine, user: int, prefix: str
+) -> None:
     said, ran = machine.run("--if-free", user=user, CI="true")
     assert ran == [f"{prefix}apt-get -qq update", f"{prefix}{INSTALL}"]
     assert "Installing them" in said
 
 
-def test_root_without_a_terminal_gets_them_too(machine: Machine) -> None:
+def test_the_packages_are_installed_for_root_without_a_terminal_too(machine: Machine) -> None:
     _, ran = machine.run("--if-free", user=0)
     assert ran == ["apt-get -qq update", INSTALL]
 
 
-def test_where_all_is_there_nothing_is_said(machine: Machine) -> None:
+def test_if_no_package_is_missing_nothing_is_printed(machine: Machine) -> None:
     for program in ("php", "strace", "hledger", "bean-check"):
         machine.add(program, "")
     assert machine.run("--if-free", user=0, CHROMIUM="/opt/chromium") == ("", [])
 
 
-def test_a_machine_without_apt_is_told_what_to_install(machine: Machine) -> None:
+def test_on_a_machine_without_apt_the_script_prints_what_to_install(machine: Machine) -> None:
     (machine.folder / "apt-get").unlink()
     said, ran = machine.run("--if-free", user=0, CI="true")
     assert ran == []
@@ -106,6 +109,6 @@ def test_a_missing_program_skips_a_test_and_fails_it_in_ci(
         needed("chromium")
 
 
-def test_what_was_skipped_is_counted_by_its_reason() -> None:
+def test_skipped_tests_are_counted_by_their_reason() -> None:
     reasons = ["Skipped: php is missing", "Skipped: strace is missing", "Skipped: php is missing"]
     assert told(reasons) == ["2 tests skipped: php is missing", "1 test skipped: strace is missing"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-# The demo knows the service by its public API alone, so it writes its dates itself.
+# The demo uses only the service's public API, so it has its own formatter of dates.
 WRITES_DATES = {"src/cuota/core/dates.py", "demo/web.py"}
 PAGES = sorted([*ROOT.glob("src/cuota/web/pages/templates/**/*.html"), *ROOT.glob("demo/templates/*.html")])
 PROSE = sorted([*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "CHANGELOG.md"])
@@ -20,7 +20,7 @@ BRITISH = re.compile(
 
 
 def _of_page(text: str) -> str:
-    """What a page shows: no tags, no template statements; quoted texts inside them are shown."""
+    """Return the text that a page shows: no tags and no template statements, but the quoted texts inside these."""
     statements = re.sub(r"{#.*?#}", " ", text, flags=re.DOTALL)
     quoted = re.findall(r'"([A-Z][^"]*)"', " ".join(re.findall(r"{[{%].*?[%}]}", statements, re.DOTALL)))
     bare = re.sub(r"{[{%].*?[%}]}|<[^>]*>", " ", statements, flags=re.DOTALL)
@@ -28,12 +28,12 @@ def _of_page(text: str) -> str:
 
 
 def _of_prose(text: str) -> str:
-    """Prose without code: names on the wire keep their spelling."""
+    """Return prose without code, because the names in the API keep their spelling."""
     return re.sub(r"```.*?```|`[^`\n]*`|\|[^|\n]*_[^|\n]*\|", " ", text, flags=re.DOTALL)
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
-def test_a_page_is_in_american_english(path: Path) -> None:
+def test_each_page_is_in_american_english(path: Path) -> None:
     assert BRITISH.findall(_of_page(path.read_text())) == []
 
 

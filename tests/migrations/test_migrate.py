@@ -31,7 +31,9 @@ async def test_migrating_again_does_nothing(empty: dict[str, Any]) -> None:
     assert await ask(empty, columns) == before
 
 
-async def test_of_four_that_migrate_at_once_one_applies_each_migration(empty: dict[str, Any]) -> None:
+async def test_if_four_processes_migrate_at_once_each_migration_is_applied_once(
+    empty: dict[str, Any],
+) -> None:
     applied = await asyncio.gather(*(migrated(empty) for _ in range(4)))
     assert sorted(name for names in applied for name in names) == ALL
     assert await ask(empty, "SELECT count(*) FROM installation") == 1
@@ -53,7 +55,9 @@ async def test_four_databases_of_one_server_may_be_migrated_at_once(embedded: Em
         await owner.close()
 
 
-async def test_a_database_of_a_newer_release_is_refused_in_clear_words(own_database: dict[str, Any]) -> None:
+async def test_a_database_of_a_newer_release_is_refused_with_an_explanation(
+    own_database: dict[str, Any],
+) -> None:
     await ask(own_database, "INSERT INTO migrations (name) VALUES ('9999_the_future')")
     with pytest.raises(
         UnsafeDatabase, match=r"A newer release has migrated this database \(it has 9999_the_future\)"
@@ -61,13 +65,15 @@ async def test_a_database_of_a_newer_release_is_refused_in_clear_words(own_datab
         await migrated(own_database)
 
 
-async def test_another_environments_database_is_refused_and_named(own_database: dict[str, Any]) -> None:
+async def test_another_environment_s_database_is_refused_and_the_error_names_both_environments(
+    own_database: dict[str, Any],
+) -> None:
     with pytest.raises(UnsafeDatabase, match="belongs to sandbox, but CUOTA_ENVIRONMENT is production"):
         await migrated(own_database, "production")
     assert await ask(own_database, "SELECT environment FROM installation") == "sandbox"
 
 
-async def test_another_environments_database_is_not_touched(own_database: dict[str, Any]) -> None:
+async def test_another_environment_s_database_is_not_changed(own_database: dict[str, Any]) -> None:
     await ask(own_database, "DELETE FROM migrations WHERE name = '0002_card_simulator'")
     await ask(own_database, "DROP SCHEMA card_simulator CASCADE")
     with pytest.raises(UnsafeDatabase):
@@ -78,7 +84,7 @@ async def test_another_environments_database_is_not_touched(own_database: dict[s
 @pytest.mark.parametrize(
     "theirs", ["CREATE TABLE orders (id integer)", "CREATE TABLE migrations (id integer, batch integer)"]
 )
-async def test_a_database_that_holds_something_else_is_refused_and_left_as_it_was(
+async def test_a_database_of_another_program_is_refused_and_not_changed(
     empty: dict[str, Any], theirs: str
 ) -> None:
     await ask(empty, theirs)
@@ -87,7 +93,9 @@ async def test_a_database_that_holds_something_else_is_refused_and_left_as_it_wa
     assert await ask(empty, "SELECT to_regclass('transfers')") is None
 
 
-async def test_who_waits_for_the_lock_goes_on_when_it_is_free(empty: dict[str, Any]) -> None:
+async def test_a_process_that_waits_for_the_lock_migrates_once_the_lock_is_free(
+    empty: dict[str, Any],
+) -> None:
     from cuota.db.locks import MIGRATE_LOCK
 
     holder = await asyncpg.connect(**empty)
@@ -101,8 +109,8 @@ async def test_who_waits_for_the_lock_goes_on_when_it_is_free(empty: dict[str, A
 
 
 @pytest.mark.parametrize(("name", "sql"), files(), ids=ALL)
-def test_a_migration_takes_nothing_away_without_a_word_why(name: str, sql: str) -> None:
-    """The release before this one still runs while it is applied."""
+def test_a_migration_that_removes_something_has_a_comment_with_the_reason(name: str, sql: str) -> None:
+    """The previous release still runs while a migration is applied."""
     assert re.fullmatch(r"[0-9]{4}_[a-z0-9_]+", name)
     lines = sql.splitlines()
     for number, line in enumerate(lines):
@@ -133,31 +141,34 @@ def test_migrations_are_numbered_without_gaps() -> None:
     ],
 )
 @pytest.mark.parametrize("right", ["UPDATE", "DELETE", "TRUNCATE"])
-async def test_the_service_is_granted_no_change_of_history(
+async def test_the_service_has_no_right_to_change_the_history(
     own_database: dict[str, Any], table: str, right: str
 ) -> None:
     assert await ask(own_database, f"SELECT has_table_privilege('cuota_app', '{table}', '{right}')") is False
-    # A policy may be replaced until it has decided; from then on its trigger holds it (the test below).
+    # A policy may be replaced until it has decided an order. After that, a trigger prevents every change (see the test
+    # below).
     some = await ask(own_database, f"SELECT has_any_column_privilege('cuota_app', '{table}', 'UPDATE')")
     assert some is (table == "policies")
     assert await ask(own_database, f"SELECT has_table_privilege('cuota_app', '{table}', 'SELECT')") is True
 
 
-async def test_a_policy_that_has_decided_cannot_be_changed_by_anybody(own_database: dict[str, Any]) -> None:
+async def test_no_role_can_change_a_policy_that_has_decided_an_order(own_database: dict[str, Any]) -> None:
     await ask(own_database, "INSERT INTO policies (version, text, decided_at) VALUES ('x', 'a', now())")
     for change in ("text = 'b'", "decided_at = NULL"):
         with pytest.raises(asyncpg.InsufficientPrivilegeError, match="append-only"):
             await ask(own_database, f"UPDATE policies SET {change}")
 
 
-async def test_the_service_owns_nothing_and_may_not_become_more(own_database: dict[str, Any]) -> None:
+async def test_the_service_s_role_owns_nothing_and_cannot_get_more_rights(
+    own_database: dict[str, Any],
+) -> None:
     assert await ask(own_database, "SELECT count(*) FROM pg_class WHERE relowner = 'cuota_app'::regrole") == 0
     rights = "rolsuper OR rolcreaterole OR rolcreatedb OR rolcanlogin OR rolreplication OR rolbypassrls"
     assert await ask(own_database, f"SELECT {rights} FROM pg_roles WHERE rolname = 'cuota_app'") is False
     assert await ask(own_database, "SELECT has_schema_privilege('cuota_app', 'public', 'CREATE')") is False
 
 
-async def test_every_table_of_a_merchant_has_the_merchant_first_in_its_key(
+async def test_the_key_of_every_merchant_s_table_begins_with_the_merchant(
     own_database: dict[str, Any],
 ) -> None:
     keyless = """SELECT array_agg(c.relname::text) FROM pg_class c

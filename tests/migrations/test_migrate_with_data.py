@@ -13,7 +13,8 @@ import pytest
 from cuota.db.migrate import files
 from support.db.migrating import ask, migrated
 
-# As the release of 0002 left an approved order of 100.00, its first installment paid, the merchant not having captured.
+# The rows of an approved order of 100.00 in the release of 0002. The first installment is paid, and nothing is
+# captured.
 FILLED = """
 INSERT INTO orders (merchant_id, order_id, token, version, status, currency, amount, fee, auto_capture, transfers, events,
     created_at, expires_at, authorization_expires_at, due_at) VALUES ({m}, {o}, gen_random_uuid(), 3, 'Created', 'USD',
@@ -31,7 +32,7 @@ INSERT INTO events SELECT {m}::uuid, {o}::uuid, n, 'order.created', NULL, 10000,
 
 
 async def filled_before(where: dict[str, Any], last: str) -> None:
-    """A database as the release whose last migration this is has left it."""
+    """Fill a database like the release whose last migration is `last`."""
     connection = await asyncpg.connect(**where)
     await connection.execute(
         "CREATE TABLE migrations (name text PRIMARY KEY, applied_at timestamptz DEFAULT now())"
@@ -48,7 +49,7 @@ async def filled_before(where: dict[str, Any], last: str) -> None:
     await connection.close()
 
 
-async def test_plans_that_were_agreed_before_are_collected_on_their_days(empty: dict[str, Any]) -> None:
+async def test_plans_of_the_earlier_release_are_collected_on_their_days(empty: dict[str, Any]) -> None:
     await filled_before(empty, "0002_card_simulator")
     await migrated(empty)
     charged = "SELECT array_agg(charge_at AT TIME ZONE 'UTC' ORDER BY number) FROM installments"
@@ -61,7 +62,7 @@ async def test_plans_that_were_agreed_before_are_collected_on_their_days(empty: 
     )
 
 
-async def test_what_happened_before_is_in_the_feed_and_no_webhook_is_sent_about_it(
+async def test_events_of_the_earlier_release_are_in_the_feed_and_no_webhook_is_sent_about_them(
     empty: dict[str, Any],
 ) -> None:
     await filled_before(empty, "0002_card_simulator")
@@ -81,7 +82,7 @@ INSERT INTO decisions (merchant_id, order_id, decided_at, approved, reasons, pol
 )  # fmt: skip
 
 
-async def test_decisions_of_before_get_ids_that_follow_from_their_keys_and_stay_as_they_were(
+async def test_decisions_of_the_earlier_release_get_ids_computed_from_their_keys_and_are_not_changed_otherwise(
     empty: dict[str, Any],
 ) -> None:
     await filled_before(empty, "0008_issuing_simulator")
@@ -97,7 +98,7 @@ async def test_decisions_of_before_get_ids_that_follow_from_their_keys_and_stay_
     assert await ask(empty, whose) is True
 
 
-async def test_decisions_are_as_unchangeable_after_the_migration_as_before(empty: dict[str, Any]) -> None:
+async def test_decisions_still_cannot_be_changed_after_the_migration(empty: dict[str, Any]) -> None:
     await filled_before(empty, "0008_issuing_simulator")
     await ask(empty, DECIDED)
     await migrated(empty)
@@ -106,7 +107,7 @@ async def test_decisions_are_as_unchangeable_after_the_migration_as_before(empty
             await ask(empty, statement)
 
 
-async def test_the_previous_release_goes_on_deciding_and_telling_while_this_one_starts(
+async def test_the_previous_release_can_still_write_decisions_and_sessions_while_this_release_starts(
     empty: dict[str, Any],
 ) -> None:
     await filled_before(empty, "0008_issuing_simulator")

@@ -1,4 +1,5 @@
-"""Migrations can run on distributed tables: split into statements, and without what Citus refuses (docs/scaling.md)."""
+"""Migrations can run on distributed tables: they can be split into statements, and Citus accepts each of them
+(docs/scaling.md)."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ def test_a_script_is_split_at_the_semicolons_between_statements(sql: str, parts:
     assert statements_of(sql) == parts
 
 
-async def test_every_migration_does_the_same_statement_by_statement(
+async def test_every_migration_has_the_same_result_if_it_runs_statement_by_statement(
     empty: dict[str, Any], own_database: dict[str, Any]
 ) -> None:
     whole, split = await asyncpg.connect(**own_database), await asyncpg.connect(**empty)
@@ -52,7 +53,9 @@ async def test_every_migration_does_the_same_statement_by_statement(
 
 
 @pytest.mark.parametrize(("name", "sql"), files(), ids=lambda value: value[:30])
-def test_a_later_migration_has_nothing_that_citus_refuses_on_distributed_tables(name: str, sql: str) -> None:
+def test_a_later_migration_has_no_statement_that_citus_refuses_on_distributed_tables(
+    name: str, sql: str
+) -> None:
     if name < FIRST_LATER:
         return
     for statement in statements_of(sql):

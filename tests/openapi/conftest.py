@@ -27,7 +27,7 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def tool() -> Tool:
-    """Runs one of the locked Node tools; answers all that it said, and fails unless it ended well."""
+    """Run one of the locked Node tools. Return its output. Fail unless its exit code is 0."""
     folder = installed(HERE)
 
     def run(name: str, *arguments: str | Path, cwd: Path = folder) -> str:

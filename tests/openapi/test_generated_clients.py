@@ -1,4 +1,5 @@
-"""Generators make clients of the OpenAPI document that compile and work, without a warning; the linter is content."""
+"""Client generators turn the OpenAPI document into clients that compile and work, without warnings. The linter finds
+nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ GENERATOR = Path(sys.executable).with_name("openapi-python-client")
 
 @pytest.fixture(scope="module")
 def python_client(document: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The folder that holds the package `merchant_api_client`, generated and importable."""
+    """The folder with the generated package `merchant_api_client`, which tests can import."""
     folder = tmp_path_factory.mktemp("python") / "out"
     path = os.pathsep.join([str(GENERATOR.parent), os.environ["PATH"]])
     done = subprocess.run(
@@ -43,7 +44,7 @@ def python_client(document: Path, tmp_path_factory: pytest.TempPathFactory) -> I
     sys.path.remove(str(folder))
 
 
-def test_spectral_has_nothing_to_say(document: Path, tool: Tool) -> None:
+def test_spectral_finds_no_problem(document: Path, tool: Tool) -> None:
     said = tool("spectral", "lint", "--fail-severity", "hint", "--ruleset", HERE / "spectral.yaml", document)
     assert "No results" in said, said
 
@@ -117,12 +118,12 @@ async def test_the_generated_python_client_gets_a_token_and_moves_money(
         assert read.captured_amount == 40
 
 
-def test_the_document_names_its_license_and_who_to_ask(document: Path) -> None:
+def test_the_document_names_its_license_and_a_contact(document: Path) -> None:
 
     info = json.loads(document.read_text())["info"]
     assert info["license"]["identifier"] == "Apache-2.0"
     assert info["contact"]["url"] == "https://pay.example/docs"
 
 
-def test_the_lock_of_the_tools_names_no_place_to_fetch_from() -> None:
+def test_the_lock_file_of_the_tools_names_no_registry() -> None:
     check_lock(HERE)

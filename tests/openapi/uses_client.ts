@@ -1,4 +1,4 @@
-// What a developer writes with the client of @hey-api/openapi-ts: it has to compile.
+// Code of a developer who uses the client of @hey-api/openapi-ts. This code must compile.
 import { captureOrder, createOrder, issueToken } from "./hey/index.js";
 import { client } from "./hey/client.gen.js";
 

@@ -1,4 +1,4 @@
-// What a developer writes with the types of openapi-typescript: it has to compile.
+// Code of a developer who uses the types of openapi-typescript. This code must compile.
 import type { components, paths } from "./schema.js";
 
 type Captured = paths["/order/{orderId}/capture"]["post"]["responses"]["200"]["content"]["application/json"];

@@ -1,4 +1,4 @@
-"""Every page of the hosted checkout in every state, as files to look at.
+"""Writes every page of the hosted checkout in every state into files.
 
 python tests/pictures/preview.py FOLDER                 renders the pages, with the static files beside
 python tests/pictures/preview.py FOLDER --shots SHOTS   also takes a picture of each at 375 and 1280 pixels, light and dark,
@@ -56,7 +56,7 @@ def render(folder: Path) -> None:
 
 
 def look(address: str, shots: Path) -> int:
-    """Picture and check every page; the number of complaints."""
+    """Take a picture of every page and check it. Return the number of problems."""
     from axe_playwright_python.sync_playwright import Axe
     from playwright.sync_api import Route, sync_playwright
 
@@ -93,7 +93,7 @@ def look(address: str, shots: Path) -> int:
 
 
 def main() -> int:
-    """Run as a command."""
+    """Run the program."""
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("folder", type=Path)
     asked.add_argument("--shots", type=Path, help="a folder for pictures")

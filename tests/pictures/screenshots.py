@@ -1,4 +1,4 @@
-"""Pictures of every page and state of checkout and shop, of a sandbox started for it, as a browser really shows them.
+"""Starts a sandbox, and takes pictures of every page and state of checkout and shop in a real browser.
 
 python tests/pictures/screenshots.py FOLDER     375 and 1280 pixels wide, light and dark; also makes FOLDER/checkout.png
 """
@@ -36,12 +36,12 @@ ITEMS_OF_A_HUNDRED = [
 
 
 async def _stay(route: Route) -> None:
-    """The last page leads on to the merchant by itself: here it stays, for its picture."""
+    """The last page goes to the merchant automatically. Keep it open for its picture."""
     await route.abort("aborted")
 
 
 async def checkout(camera: Camera, running: Sandbox) -> None:
-    """Every page of the hosted checkout."""
+    """Take pictures of every page of the hosted checkout."""
     page = camera.page
     await page.route(lambda url: not url.startswith(running.url), _stay)
     named = await running.order(consumer={"phoneNumber": "2125550142", "surname": "Rivera"})
@@ -92,7 +92,7 @@ async def checkout(camera: Camera, running: Sandbox) -> None:
 
 
 async def confirmation(camera: Camera, address: str) -> None:
-    """A card whose bank wants the payment confirmed, and the way back to the form."""
+    """Take pictures of a card whose bank wants a confirmation, and of the way back to the form."""
     page = camera.page
     await pay(page, "4000 0027 6000 3184")
     await page.wait_for_url("**/sandbox-processor/confirm/*")
@@ -109,7 +109,7 @@ async def confirmation(camera: Camera, address: str) -> None:
 
 
 async def ends(camera: Camera, running: Sandbox) -> None:
-    """The other ends, a plan that costs something, a long order, and links that do not lead on."""
+    """Take pictures of the other last pages, a plan with a fee, a long order, and invalid links."""
     page = camera.page
     again = await running.order(items=ITEMS_OF_A_HUNDRED)
     await camera.visit(again["redirectUrl"])
@@ -159,7 +159,7 @@ async def ends(camera: Camera, running: Sandbox) -> None:
 
 
 async def shop(camera: Camera, running: Sandbox) -> None:
-    """Every page of the shop."""
+    """Take pictures of every page of the shop."""
     page = camera.page
     await camera.visit(f"{running.shop}/cart")
     await camera.take("shop-2-cart-empty")
@@ -211,7 +211,7 @@ FILL = """INSERT INTO message_simulator.inbox (key, channel, recipient, subject,
 
 
 async def inbox(camera: Camera, running: Sandbox) -> None:
-    """The sandbox's inbox: full, of one consumer, and of nobody."""
+    """Take pictures of the sandbox's inbox: full, of one consumer, and empty."""
     page = camera.page
     order = await running.order()
     await running.sql(FILL, order["orderId"], running.url)
@@ -233,7 +233,7 @@ async def inbox(camera: Camera, running: Sandbox) -> None:
 
 
 async def picture(browser: Browser, running: Sandbox, folder: Path) -> None:
-    """The README's: the first page and the last on a phone, side by side."""
+    """Make the README's picture: the first and the last page on a phone, side by side."""
     page = await browser.new_page(viewport=PHONE, color_scheme="light")
     await page.goto(
         (await running.order("100.00", items=ITEMS_OF_A_HUNDRED, shippingAmount="3.00"))["redirectUrl"]
@@ -268,7 +268,7 @@ async def take_all(folder: Path, running: Sandbox) -> None:
 
 
 def main() -> int:
-    """Run as a command."""
+    """Run the program."""
     if len(sys.argv) != 2:
         print(__doc__, file=sys.stderr)
         return 2

@@ -1,4 +1,4 @@
-"""Pictures of what the SDK shows: button, popup, modal and inspector, 375 and 1280 pixels wide, light and dark.
+"""Takes pictures of the SDK's button, popup, modal and inspector, 375 and 1280 pixels wide, light and dark.
 
 python tests/pictures/sdk.py FOLDER
 """
@@ -34,7 +34,7 @@ HOLD = "window.hold = new Promise(() => undefined); undefined"
 
 @dataclass
 class DemoMerchant:
-    """The sandbox's merchant, as the site needs it."""
+    """The sandbox's merchant, with the data that the site needs."""
 
     running: Sandbox
     merchant_id: str
@@ -51,7 +51,7 @@ class DemoMerchant:
 
 @dataclass
 class Scene:
-    """One look at one browser profile."""
+    """One size and color scheme, and its browser profile."""
 
     context: BrowserContext
     site: Site
@@ -62,7 +62,7 @@ class Scene:
     count: int = 0
 
     async def shop(self, variant: str = "button", **fields: object) -> Page:
-        """The merchant's page; every call is about an order of its own."""
+        """Open the merchant's page. Each call has a new order."""
         self.count += 1
         page = await self.context.new_page()
         await page.goto(
@@ -84,7 +84,7 @@ class Scene:
 
 
 async def button(scene: Scene) -> None:
-    """The button in its states."""
+    """Take pictures of the button in its states."""
     page = await scene.shop()
     await page.evaluate("""() => {
         const more = ["disabled", "busy"].map((state) => Object.assign(document.createElement("pay-button"), {[state]: true}));
@@ -97,7 +97,7 @@ async def button(scene: Scene) -> None:
 
 
 async def blank(scene: Scene) -> None:
-    """The service's blank window."""
+    """Take pictures of the service's blank window."""
     page = await scene.context.new_page()
     await page.set_viewport_size(PHONE if scene.phone else POPUP)  # type: ignore[arg-type]
     for state in ("blank", "slow", "failed"):
@@ -108,7 +108,7 @@ async def blank(scene: Scene) -> None:
 
 
 async def popup(scene: Scene) -> None:
-    """Every step in the popup, and its ends."""
+    """Take pictures of every step and every last page in the popup."""
     page = await scene.shop(checkoutFlow="express")
     await page.evaluate(HOLD)
     window = await scene.popup(page)
@@ -131,7 +131,7 @@ async def popup(scene: Scene) -> None:
 
 
 async def ends(scene: Scene) -> None:
-    """How it ends without a payment."""
+    """Take pictures of the popup's last pages without a payment."""
     for state in ("declined", "expired"):
         page = await scene.shop()
         await page.evaluate(HOLD)
@@ -152,7 +152,7 @@ async def ends(scene: Scene) -> None:
 
 
 async def modal(scene: Scene) -> None:
-    """The modal over the merchant's page."""
+    """Take pictures of the modal over the merchant's page."""
     page = await scene.shop(display="iframe")
     await page.evaluate(HOLD)
     arrived, free = asyncio.Event(), asyncio.Event()
@@ -194,7 +194,7 @@ async def modal(scene: Scene) -> None:
 
 
 async def inspector(scene: Scene) -> None:
-    """The inspector after a purchase with a virtual card."""
+    """Take pictures of the inspector after a purchase with a virtual card."""
     page = await scene.shop("inspect", integrationType="virtual_card")
     await page.get_by_text("Pay inspector").click()
     await buy(await scene.popup(page))
@@ -227,7 +227,7 @@ async def take_all(folder: Path, running: Sandbox) -> None:
 
 
 def main() -> int:
-    """Run as a command."""
+    """Run the program."""
     if len(sys.argv) != 2:
         print(__doc__, file=sys.stderr)
         return 2

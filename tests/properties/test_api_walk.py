@@ -1,6 +1,6 @@
-"""Random walks through the real API on PostgreSQL; after each step answers, record and ledger agree with the model.
+"""Random walks through the real API on PostgreSQL. After each step, answers, record and ledger agree with the model.
 
-The seed is part of the test's name: `pytest tests/properties/test_api_walk.py -k "walk[7]"` walks the same way again.
+The seed is part of the test's name: `pytest tests/properties/test_api_walk.py -k "walk[7]"` repeats one walk.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ANSWERED = {"capture": "captures", "void": "voids", "refund": "refunds"}
 
 @dataclass
 class Walker:
-    """One order of one merchant, its model, and the dice."""
+    """One order of one merchant, its model, and the walk's source of randomness."""
 
     service: Running
     shop: Merchant
@@ -42,7 +42,7 @@ class Walker:
         return UUID(self.created["orderId"])
 
     async def ask(self, kind: str, reference: str, amount: int, *, dry: bool) -> tuple[int, Any]:
-        """One call; the amount as a JSON number or as a string, since storefronts send both."""
+        """Send one call. Its amount is a JSON number or a string, because storefronts send both."""
         text = f"{amount // 100}.{amount % 100:02d}"
         written = text if self.dice.random() < 0.5 else f'"{text}"'
         body = f'{{"amount":{written},"merchantReference":"{reference}"}}'
@@ -54,7 +54,7 @@ class Walker:
         return answer.status_code, read_json(answer.content)
 
     async def move(self) -> None:
-        """A capture, void or refund of a random amount under a random key: dry first, then in earnest."""
+        """Capture, void or refund a random amount under a random key: first as a dry run, then really."""
         kind = self.dice.choice(["capture", "capture", "void", "refund", "refund"])
         limit = self.model.limit(kind)
         near = self.dice.randint(1, max(1, limit))
@@ -83,29 +83,31 @@ class Walker:
             assert (cents(original["amount"]), original["sameRequest"]) == (earlier, earlier == amount)
 
     async def end_the_authorization(self) -> None:
-        """The worker comes by after the authorization has ended."""
+        """Run the worker's job after the authorization has ended."""
         async with self.service.clock.moved(days=13, minutes=1):
             await expire_authorization(self.service.context, self.shop.merchant_id, self.order_id)
-        # The clock goes back: what was not lapsed then still holds now.
+        # The clock is moved back. If the job voided nothing, the authorization is valid again.
         if self.model.completed and not self.auto:
             self.model.lapse()
             self.model.ended = False
 
     @property
     def auto(self) -> bool:
-        """An auto capture has no authorization that could end."""
+        """True for an auto capture, which has no authorization that could end."""
         return bool(self.created["auto"])
 
     async def return_money(self) -> None:
-        """The worker asks the card rail for what is due; what the end of an authorization returned is due later."""
+        """Run the worker's job that sends due card refunds. The clock is moved ahead, because the refunds of an ended
+        authorization are due later."""
         async with self.service.clock.moved(days=13, minutes=2):
-            # A batch at a time, also of what other tests have left due.
+            # The job sends one batch at a time, including refunds that other tests have left.
             while await return_money(self.service.context):
                 pass
         self.model.returned(self.model.due_to_cards)
 
     async def compare(self) -> None:
-        """The record, the stored plan, the ledger's accounts and `cuota verify` of this merchant."""
+        """Compare the model with the record, the stored plan and the ledger's accounts, and run `cuota verify` for this
+        merchant."""
         answer = await self.shop.http.get(f"/order/{self.order_id}")
         record = read_json(answer.content)
         balances = self.model.balances()
@@ -148,7 +150,7 @@ class Walker:
 
 
 def cents(value: Any) -> int:
-    """A JSON amount, exactly."""
+    """Return the cents of a JSON amount. The amount must be exact."""
     assert value * 100 == int(value * 100)
     return int(value * 100)
 

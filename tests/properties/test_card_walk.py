@@ -1,4 +1,4 @@
-"""Random walks of a virtual card; after each step the issuer's books, the order and the ledger agree.
+"""Random walks of a virtual card. After each step, the issuer's records, the order and the ledger agree.
 
 The seed is part of the test's name, as in test_api_walk.
 """
@@ -23,7 +23,8 @@ MOVED = {"capture": "captured", "reverse": "reversed", "refund": "refunded"}
 
 @dataclass
 class Walk:
-    """One card; `order` and `card` count what each has taken, worked out here by sums alone."""
+    """One card. `order` has the expected cents of the order's movements by kind, and `card` those that the card
+    made."""
 
     virtual: Virtual
     dice: Random
@@ -40,7 +41,8 @@ class Walk:
         return self.amount - self.order["capture"] - self.order["void"]
 
     def most(self, kind: str) -> int:
-        """What the card may take of this kind: its authorization's rest, and never more than the order's."""
+        """Return the largest amount for this kind: what is left of the card's authorization, and at most what is left
+        of the order."""
         if kind == "refund":
             return min(
                 self.card["capture"] - self.card["refund"], self.order["capture"] - self.order["refund"]
@@ -71,7 +73,7 @@ class Walk:
             self.order["void" if kind == "reverse" else kind] += amount
 
     async def call(self) -> None:
-        """The merchant's own hand, beside the card."""
+        """Capture, void or refund by the API, beside the card."""
         kind = self.dice.choice(["void", "capture", "refund"])
         most = self.order["capture"] - self.order["refund"] if kind == "refund" else self.rest
         amount = min(self.some(most), max(1, self.amount // 5))
@@ -109,7 +111,7 @@ async def _begin(shop: Merchant, dice: Random) -> tuple[Walk, dict[str, str]]:
 
 
 @pytest.mark.parametrize("seed", range(WALKS))
-async def test_after_every_step_of_a_random_walk_card_order_and_ledger_agree(
+async def test_card_order_and_ledger_agree_after_every_step_of_a_random_walk(
     service: Running, seed: int
 ) -> None:
     dice = Random(seed)

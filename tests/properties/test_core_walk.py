@@ -1,4 +1,4 @@
-"""Random orders walked through random operations, against a model that is written another way."""
+"""Applies random operations to random orders, and compares each order with a model that computes differently."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ ENDS = {
 
 
 class Walk(RuleBasedStateMachine):
-    """The rules are what can happen to an order; the invariants compare it with the model after each."""
+    """Each rule is something that can happen to an order. After each rule, the invariants compare the order with the
+    model."""
 
     @initialize(data=st.data(), amount=st.integers(1, 6000), auto=st.booleans(), failures=st.integers(0, 2))
     def begin(self, data: st.DataObject, amount: int, failures: int, *, auto: bool) -> None:

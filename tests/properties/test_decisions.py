@@ -1,4 +1,4 @@
-"""Properties of every decision under every valid policy: repeatable, fair to good history, correct about its reasons."""
+"""Every decision under every valid policy is repeatable, never punishes a better history, and gives correct reasons."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _said(made: Decision) -> tuple[object, ...]:
 
 
 def _no_worse(before: Facts, after: Facts, policy: Policy) -> None:
-    """Neither the score nor the limit is lower, and an approval stays one."""
+    """Assert that neither the score nor the limit falls, and that an approval stays an approval."""
     old, new = decide(before, policy), decide(after, policy)
     assert new.score >= old.score
     assert new.limit >= old.limit
@@ -45,7 +45,7 @@ def _no_worse(before: Facts, after: Facts, policy: Policy) -> None:
 
 @STEADY
 @given(FACTS | ANY_FACTS, policies())
-def test_what_a_decision_stored_makes_it_again_through_json_text(known: Facts, policy: Policy) -> None:
+def test_the_stored_facts_of_a_decision_give_the_same_decision_again(known: Facts, policy: Policy) -> None:
     made = decide(known, policy)
     again = Facts.of_inputs(json.loads(json.dumps(made.inputs)))
     assert again == known
@@ -54,7 +54,7 @@ def test_what_a_decision_stored_makes_it_again_through_json_text(known: Facts, p
 
 @STEADY
 @given(ANY_FACTS, policies())
-def test_every_policy_that_loads_decides_all_facts_there_can_be(known: Facts, policy: Policy) -> None:
+def test_every_valid_policy_decides_all_possible_facts(known: Facts, policy: Policy) -> None:
     made = decide(known, policy)
     assert made.reasons
     assert set(made.reasons) <= set(APPROVAL_CODES if made.approved else DECLINE_CODES)
@@ -81,7 +81,7 @@ def test_more_evidence_of_good_history_never_turns_an_approval_into_a_decline(
 
 @STEADY
 @given(FACTS, policies(), st.data())
-def test_fewer_orders_with_the_same_a_smaller_amount_and_fewer_mismatches_never_decline(
+def test_a_smaller_amount_less_velocity_or_fewer_mismatches_never_turn_an_approval_into_a_decline(
     known: Facts, policy: Policy, data: st.DataObject
 ) -> None:
     _no_worse(known, replace(known, amount=data.draw(st.integers(0, known.amount))), policy)
@@ -94,7 +94,7 @@ def test_fewer_orders_with_the_same_a_smaller_amount_and_fewer_mismatches_never_
 
 @STEADY
 @given(FACTS, policies(), APPROVALS, POINTS, POINTS)
-def test_a_merchants_better_word_never_declines_what_a_worse_one_approves(
+def test_more_points_from_the_merchant_s_data_never_turn_an_approval_into_a_decline(
     known: Facts, policy: Policy, given: Approvals, one: int, other: int
 ) -> None:
     low, high = (
@@ -106,7 +106,7 @@ def test_a_merchants_better_word_never_declines_what_a_worse_one_approves(
 
 @STEADY
 @given(FACTS, policies(), APPROVALS, st.sampled_from(["off", "trial"]))
-def test_data_that_is_off_or_on_trial_changes_nothing_at_all(
+def test_the_merchant_s_data_does_not_change_a_decision_in_the_modes_off_and_trial(
     known: Facts, policy: Policy, given: Approvals, mode: str
 ) -> None:
     told = replace(known, approvals=replace(given, mode=mode))  # type: ignore[arg-type]
@@ -115,7 +115,7 @@ def test_data_that_is_off_or_on_trial_changes_nothing_at_all(
 
 @STEADY
 @given(ANY_FACTS | FACTS, policies())
-def test_the_sandbox_can_be_steered_whatever_else_is_known(known: Facts, policy: Policy) -> None:
+def test_the_sandbox_s_test_names_decide_whatever_the_other_facts_are(known: Facts, policy: Policy) -> None:
     yes, no = decide(replace(known, steer="approve"), policy), decide(replace(known, steer="decline"), policy)
     assert (yes.approved, yes.reasons) == (True, ("sandbox_approve_requested",))
     assert (no.approved, no.reasons) == (False, ("sandbox_decline_requested",))
@@ -123,7 +123,7 @@ def test_the_sandbox_can_be_steered_whatever_else_is_known(known: Facts, policy:
 
 @STEADY
 @given(FACTS, policies())
-def test_a_decline_tells_at_most_four_reasons_that_have_words_and_an_approval_never_leaves_out_the_limit(
+def test_a_decline_names_at_most_four_explained_reasons_and_an_approval_always_names_the_limit(
     known: Facts, policy: Policy
 ) -> None:
     made = decide(known, policy)
@@ -136,7 +136,8 @@ def test_a_decline_tells_at_most_four_reasons_that_have_words_and_an_approval_ne
 
 
 def _decisive(known: Facts, policy: Policy) -> set[str]:
-    """Findings that decline beside some choice of the others that would be approved: tried one choice after another."""
+    """Return the decisive findings. A finding is decisive if it refuses the order by itself, or if, together with some
+    of the other findings, it turns an approval into a decline. Every combination is tried."""
     refused, parts = refusals(known, policy), score_parts(known, policy)
     best = sum(part.most for part in parts)
     costs = [part for part in parts if part.missing and part.code not in refused]
@@ -153,7 +154,9 @@ def _decisive(known: Facts, policy: Policy) -> set[str]:
 
 @STEADY
 @given(FACTS, policies())
-def test_only_what_can_decide_is_told_and_all_of_it_where_there_is_room(known: Facts, policy: Policy) -> None:
+def test_a_decline_names_only_decisive_reasons_and_all_of_them_up_to_four(
+    known: Facts, policy: Policy
+) -> None:
     made = decide(known, policy)
     if made.approved:
         return
@@ -178,7 +181,7 @@ def _mismatch(name: str) -> Callable[[Facts], Facts]:
     return lambda known: replace(known, mismatches=replace(known.mismatches, **{name: False}))
 
 
-# How a consumer, or time, puts each reason right.
+# For each reason of a decline, a change of the facts that removes the reason.
 CURES: dict[str, Callable[[Facts], Facts]] = {
     "overdue_payments": _history(overdue_installments=0),
     "over_limit": lambda known: replace(known, amount=1, history=replace(known.history, outstanding=0)),
@@ -199,9 +202,9 @@ CURES: dict[str, Callable[[Facts], Facts]] = {
 
 @STEADY
 @given(FACTS, policies())
-def test_who_puts_right_what_was_told_is_approved(known: Facts, policy: Policy) -> None:
+def test_a_consumer_who_removes_the_named_reasons_is_approved(known: Facts, policy: Policy) -> None:
     made = decide(known, policy)
-    # Four reasons may be the first of more: who puts those right is told the next.
+    # A decline names at most four reasons. After these are removed, the next decline may name further ones.
     while not made.approved:
         for code in made.reasons:
             known = CURES[code](known)
@@ -213,7 +216,9 @@ def test_who_puts_right_what_was_told_is_approved(known: Facts, policy: Policy) 
 
 @STEADY
 @given(FACTS, policies())
-def test_an_approval_without_what_carried_it_is_a_decline(known: Facts, policy: Policy) -> None:
+def test_an_approval_becomes_a_decline_without_the_good_history_or_data_that_it_names(
+    known: Facts, policy: Policy
+) -> None:
     made = decide(known, policy)
     if not made.approved:
         return
@@ -235,7 +240,7 @@ def _loaded(text: str) -> Policy | BadPolicy:
 
 @STEADY
 @given(mutations())
-def test_any_number_written_otherwise_is_a_policy_or_is_refused_with_a_line(text: str) -> None:
+def test_a_policy_with_a_changed_number_loads_or_is_refused_with_its_line(text: str) -> None:
     loaded = _loaded(text)
     if isinstance(loaded, Policy):
         assert (
@@ -243,11 +248,11 @@ def test_any_number_written_otherwise_is_a_policy_or_is_refused_with_a_line(text
         )
         return
     assert str(loaded).startswith(f"line {loaded.line}: ")
-    # A key with a value: never a comment, a header or an empty line.
+    # The line has a key with a value: it is not a comment, a header or empty.
     assert re.match(r"\w+ = .", text.split("\n")[loaded.line - 1])
 
 
-def test_these_examples_are_approved_and_declined_often() -> None:
+def test_the_random_examples_contain_approvals_and_declines_for_many_reasons() -> None:
     met: Counter[str] = Counter()
 
     @settings(STEADY, max_examples=500)

@@ -1,4 +1,4 @@
-"""What holds for every amount: splitting, sharing, reading and printing."""
+"""Properties of every amount: splitting, sharing, reading and printing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_split_adds_up_and_its_parts_differ_by_a_cent_at_most(total: int, part
 
 @STEADY
 @given(CENTS, st.data())
-def test_a_share_is_the_exact_part_to_half_a_cent(whole: int, data: st.DataObject) -> None:
+def test_a_share_differs_from_the_exact_part_by_half_a_cent_at_most(whole: int, data: st.DataObject) -> None:
     total = data.draw(st.integers(1, 10**18))
     part = data.draw(st.integers(0, total))
     shared = money.share(whole, part, total)
@@ -40,7 +40,7 @@ def test_a_share_is_the_exact_part_to_half_a_cent(whole: int, data: st.DataObjec
 
 @STEADY
 @given(st.integers(0, 10**6), st.integers(1, 10**6), st.data())
-def test_a_share_never_falls_as_its_part_grows(whole: int, total: int, data: st.DataObject) -> None:
+def test_a_share_never_falls_when_its_part_grows(whole: int, total: int, data: st.DataObject) -> None:
     parts = sorted(data.draw(st.lists(st.integers(0, total), min_size=2, max_size=10)))
     shares = [money.share(whole, part, total) for part in parts]
     assert shares == sorted(shares)
@@ -48,7 +48,7 @@ def test_a_share_never_falls_as_its_part_grows(whole: int, total: int, data: st.
 
 @STEADY
 @given(st.integers(-(10**18) + 1, 10**18 - 1))
-def test_cents_come_back_from_every_way_of_writing_them(cents: int) -> None:
+def test_cents_written_as_text_decimal_or_json_are_read_back_unchanged(cents: int) -> None:
     assert money.cents_of(money.decimal_from(cents)) == cents
     assert money.cents_of(money.text_of(cents)) == cents
     printed = money.text_of(cents)
@@ -64,7 +64,7 @@ def test_an_answer_prints_cents_that_a_strict_reader_reads_back(cents: int) -> N
 
 @STEADY
 @given(st.decimals(allow_nan=False, allow_infinity=False))
-def test_what_is_read_is_exact_or_refused(number: Decimal) -> None:
+def test_an_amount_is_read_exactly_or_refused(number: Decimal) -> None:
     try:
         cents = money.cents_of(number)
     except money.BadAmount:
@@ -78,7 +78,7 @@ def test_what_is_read_is_exact_or_refused(number: Decimal) -> None:
 
 @STEADY
 @given(st.text(max_size=80) | st.from_regex(r"[-+]?[0-9.,_eE ]{1,70}", fullmatch=True))
-def test_any_text_is_an_amount_or_refused_and_never_an_accident(text: str) -> None:
+def test_any_text_is_read_as_an_amount_or_refused_without_another_exception(text: str) -> None:
     try:
         cents = money.cents_of(text)
     except money.BadAmount:
@@ -91,7 +91,7 @@ def test_any_text_is_an_amount_or_refused_and_never_an_accident(text: str) -> No
     st.binary(max_size=200)
     | st.text(alphabet='{}[]",:0123456789.eE+-ntruefals\\u ', max_size=200).map(str.encode)
 )
-def test_any_bytes_are_json_or_refused_and_never_an_accident(body: bytes) -> None:
+def test_any_bytes_are_read_as_json_or_refused_without_another_exception(body: bytes) -> None:
     from cuota.core.wire.strict_json import BadJson
 
     try:
@@ -101,7 +101,7 @@ def test_any_bytes_are_json_or_refused_and_never_an_accident(body: bytes) -> Non
 
 
 @pytest.mark.parametrize("total", range(9))
-def test_small_totals_are_split_as_by_hand(total: int) -> None:
+def test_small_totals_are_split_like_cents_dealt_one_by_one(total: int) -> None:
     by_hand = [0, 0, 0, 0]
     for cent in range(total):
         by_hand[cent % 4] += 1

@@ -1,4 +1,5 @@
-"""What holds for every plan: the law, the order in which it is cut, the fee that goes with it."""
+"""Properties of every plan: its sums, the order in which installments are cut, and the share of the fee that is
+returned."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ AMOUNT = st.integers(1, 10**9)
 
 @st.composite
 def cuts(draw: st.DrawFn) -> tuple[list[Installment], int, int]:
-    """A plan that may have been cut before, and what is to be taken off it."""
+    """Draw a plan that may have been cut before, and the amount and fee of the next cut."""
     amount, fee = draw(AMOUNT), draw(st.integers(0, 10**6))
     agreed = plan(amount, fee, draw(PAID))
     gone = cut(agreed, draw(st.integers(0, amount)), draw(st.integers(0, fee))).plan
@@ -38,7 +39,7 @@ def test_an_agreed_plan_adds_up_to_the_order_and_its_fee(amount: int, fee: int) 
 
 @STEADY
 @given(cuts())
-def test_a_cut_takes_exactly_what_it_should_and_nothing_becomes_negative(
+def test_a_cut_takes_exactly_its_amount_and_fee_and_no_amount_becomes_negative(
     case: tuple[list[Installment], int, int],
 ) -> None:
     before, amount, fee = case
@@ -52,7 +53,7 @@ def test_a_cut_takes_exactly_what_it_should_and_nothing_becomes_negative(
 
 @STEADY
 @given(cuts())
-def test_unpaid_installments_are_cut_from_the_last_backwards_and_before_any_paid_one(
+def test_unpaid_installments_are_cut_first_beginning_with_the_last_one(
     case: tuple[list[Installment], int, int],
 ) -> None:
     before, amount, fee = case
@@ -61,13 +62,13 @@ def test_unpaid_installments_are_cut_from_the_last_backwards_and_before_any_paid
     for part in ("amount", "fee"):
         touched = [getattr(new, part) != getattr(old, part) for old, new in pairs]
         for index, (_, new) in enumerate(pairs):
-            # Whatever is touched later, everything before it in line was used up.
+            # If a later installment in this order is cut, all earlier ones must be zero.
             assert not any(touched[index + 1 :]) or getattr(new, part) == 0
 
 
 @STEADY
 @given(cuts())
-def test_what_goes_to_cards_is_told_by_charge_and_kept_with_the_installment(
+def test_money_that_goes_back_to_cards_is_listed_by_charge_and_recorded_in_the_installment(
     case: tuple[list[Installment], int, int],
 ) -> None:
     before, amount, fee = case
@@ -82,7 +83,9 @@ def test_what_goes_to_cards_is_told_by_charge_and_kept_with_the_installment(
 
 @STEADY
 @given(cuts(), st.data())
-def test_two_cuts_are_one_cut(case: tuple[list[Installment], int, int], data: st.DataObject) -> None:
+def test_two_cuts_have_the_same_result_as_one_cut_of_their_sum(
+    case: tuple[list[Installment], int, int], data: st.DataObject
+) -> None:
     before, amount, fee = case
     first, first_fee = data.draw(st.integers(0, amount)), data.draw(st.integers(0, fee))
     half = cut(before, first, first_fee)
@@ -110,7 +113,7 @@ def _refund_all(
     st.integers(0, 10**5),
     PAID,
 )
-def test_any_row_of_partial_refunds_gives_back_what_one_refund_of_their_sum_does(
+def test_partial_refunds_return_the_same_as_one_refund_of_their_sum(
     parts: list[int], more: int, fee: int, paid: set[int]
 ) -> None:
     amount = sum(parts) + more

@@ -1,4 +1,5 @@
-"""Only a plain yes or no of a card rail counts. Anything else counts as no answer, and the charge is looked up."""
+"""Only a clear approval or decline of a card rail counts. Anything else counts as no answer, and the charge is looked
+up."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ def rails(answer: Any) -> CardRails:
         CardAnswer(CardOutcome.REQUIRES_ACTION), requires_action("javascript:alert(1)"), requires_action("https://b/" + "x" * 5000)],
     ids=lambda answer: repr(answer)[:60],
 )  # fmt: skip
-async def test_an_answer_that_cannot_be_read_is_no_answer(answer: Any) -> None:
+async def test_an_unreadable_answer_counts_as_no_answer(answer: Any) -> None:
     for call in (
         rails(answer).charge(a_charge()),
         rails(answer).give_up(a_charge()),
@@ -48,11 +49,11 @@ async def test_an_answer_that_cannot_be_read_is_no_answer(answer: Any) -> None:
 
 
 @pytest.mark.parametrize("reason", ["no\0funds", "x" * 5_000_000, 7, "bad \ud800", "Not Honored", None, ""])
-async def test_a_no_for_an_unreadable_reason_is_a_plain_no(reason: Any) -> None:
+async def test_a_decline_with_an_unreadable_reason_is_a_decline_without_a_reason(reason: Any) -> None:
     assert await rails(declined(reason)).charge(a_charge()) == declined("card_declined")
 
 
-async def test_a_charge_that_the_rail_never_got_is_none_and_a_readable_no_keeps_its_reason() -> None:
+async def test_an_unknown_charge_is_none_and_a_decline_keeps_its_readable_reason() -> None:
     assert await rails(None).find_charge(a_charge()) is None
     assert await rails(declined("insufficient_funds")).find_charge(a_charge()) == declined(
         "insufficient_funds"

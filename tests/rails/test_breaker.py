@@ -27,7 +27,7 @@ class Stopwatch:
 
 
 async def call(breaker: Breaker, *, answers: bool) -> str:
-    """Make one call. Return what is counted."""
+    """Make one call. Return the result that the metrics would count."""
     told: list[str] = []
 
     async def act() -> CardAnswer:
@@ -40,7 +40,7 @@ async def call(breaker: Breaker, *, answers: bool) -> str:
     return told[0]
 
 
-async def test_it_opens_after_several_failures_in_a_row_and_declines_are_answers() -> None:
+async def test_the_breaker_opens_after_several_failures_in_a_row_and_a_decline_is_no_failure() -> None:
     breaker = Breaker(Stopwatch())
     for _ in range(3):
         assert [await call(breaker, answers=False) for _ in range(FAILURES - 1)] == ["failed"] * (
@@ -53,7 +53,7 @@ async def test_it_opens_after_several_failures_in_a_row_and_declines_are_answers
     assert await call(breaker, answers=True) == "refused"
 
 
-async def test_one_trial_call_closes_it_or_opens_it_again() -> None:
+async def test_one_trial_call_closes_the_breaker_or_opens_it_again() -> None:
     watch = Stopwatch()
     breaker = Breaker(watch)
     for _ in range(FAILURES):
@@ -67,7 +67,9 @@ async def test_one_trial_call_closes_it_or_opens_it_again() -> None:
     assert [await call(breaker, answers=True) for _ in range(2)] == ["answered"] * 2
 
 
-async def test_a_checkout_meanwhile_says_try_again_shortly_and_records_no_charge(own: Own) -> None:
+async def test_while_the_breaker_is_open_a_checkout_asks_to_try_again_shortly_and_records_no_charge(
+    own: Own,
+) -> None:
     created = await own.auto_merchant.create("100.00")
     cards, watch = own.context.rails.card, Stopwatch()
     cards.breakers["sandbox"] = breaker = Breaker(watch)
@@ -87,7 +89,7 @@ async def test_a_checkout_meanwhile_says_try_again_shortly_and_records_no_charge
     assert (await complete(own.service, own.auto_merchant.merchant_id, created)).status == "Approved"
 
 
-async def test_a_charge_that_it_refused_is_charged_once_after_it_closed(own: Own) -> None:
+async def test_a_charge_that_the_breaker_refused_is_made_once_after_it_has_closed(own: Own) -> None:
     order = await own.auto_merchant.approved("100.00")
     ids = (own.auto_merchant.merchant_id, UUID(order["orderId"]))
     watch = Stopwatch()

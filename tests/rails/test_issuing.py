@@ -1,4 +1,4 @@
-"""The issuing rail, and the promises of its simulator."""
+"""Tests of the issuing rail and of its simulator."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def issued(rail: SandboxIssuingRail, amount: int = 10_000) -> tuple[Any, V
     return key, card
 
 
-async def test_a_card_passes_the_check_digit_and_is_none_of_the_test_table(rail: SandboxIssuingRail) -> None:
+async def test_a_card_number_passes_the_luhn_check_and_is_no_test_card(rail: SandboxIssuingRail) -> None:
     tests = {card.number.replace(" ", "") for card in TEST_CARDS}
     numbers = {(await issued(rail))[1].number for _ in range(20)}
     assert len(numbers) == 20
@@ -41,7 +41,7 @@ async def test_a_card_passes_the_check_digit_and_is_none_of_the_test_table(rail:
     assert not numbers & tests
 
 
-async def test_the_same_key_issues_one_card_however_many_ask_at_once(rail: SandboxIssuingRail) -> None:
+async def test_concurrent_requests_with_the_same_key_issue_one_card(rail: SandboxIssuingRail) -> None:
     key, merchant, order = uuid4(), uuid4(), uuid4()
     await asyncio.gather(*(rail.issue(key, merchant, order, 10_000, "USD") for _ in range(12)))
     first = await rail.reveal(key)
@@ -51,7 +51,7 @@ async def test_the_same_key_issues_one_card_however_many_ask_at_once(rail: Sandb
     assert tuple(await rail._books.fetchrow(sql, key)) == (1, 10_000)
 
 
-async def test_a_hidden_card_is_shown_to_nobody_and_goes_on_working(
+async def test_a_hidden_card_is_not_shown_again_but_still_works(
     rail: SandboxIssuingRail, service: Running
 ) -> None:
     key, card = await issued(rail)
@@ -68,7 +68,7 @@ async def test_a_hidden_card_is_shown_to_nobody_and_goes_on_working(
     assert (await network.authorize(key, 10_000, None, None)).approved
 
 
-async def test_a_limit_only_falls(rail: SandboxIssuingRail, service: Running) -> None:
+async def test_a_card_s_limit_can_only_be_lowered(rail: SandboxIssuingRail, service: Running) -> None:
     key, _ = await issued(rail)
     await rail.limit(key, 4_000)
     await rail.limit(key, 9_000)
@@ -78,7 +78,7 @@ async def test_a_limit_only_falls(rail: SandboxIssuingRail, service: Running) ->
     assert (await network.authorize(key, 4_000, None, None)).approved
 
 
-async def test_nothing_of_a_card_shows_in_its_repr(rail: SandboxIssuingRail) -> None:
+async def test_the_repr_of_a_card_shows_none_of_its_data(rail: SandboxIssuingRail) -> None:
     _, card = await issued(rail)
     typed = Presented(card.number, card.cvc, card.month, card.year)
     assert repr(card) == "VirtualCard(brand='visa')"
@@ -99,7 +99,7 @@ async def test_nothing_of_a_card_shows_in_its_repr(rail: SandboxIssuingRail) -> 
         ("held = -1", "none_below_zero"),
     ],
 )
-async def test_no_statement_can_make_the_books_impossible(
+async def test_the_database_refuses_impossible_amounts_of_a_card(
     rail: SandboxIssuingRail, service: Running, change: str, rule: str
 ) -> None:
     key, _ = await issued(rail)
@@ -115,20 +115,20 @@ class Hanging(SandboxIssuingRail):
         return None
 
 
-async def test_an_issuer_that_hangs_is_one_that_did_not_answer(service: Running) -> None:
+async def test_an_issuer_that_hangs_counts_as_unavailable(service: Running) -> None:
     hanging = Hanging(*rail_parts(service.context.pool))
     with pytest.raises(RailUnavailable, match="no answer within"):
         await BoundedIssuingRail(hanging, seconds=0.05).reveal(uuid4())
 
 
 class RealIssuer(RealCardRail):
-    """The same, for virtual cards."""
+    """An operator's rail for virtual cards."""
 
     issue = reveal = hide = limit = RealCardRail._never
 
 
 @pytest.mark.parametrize("name", ["sandbox", "cuota.rails.issuing.SandboxIssuingRail"])
-async def test_production_takes_no_simulated_issuer(service: Running, name: str) -> None:
+async def test_production_refuses_the_simulated_issuer(service: Running, name: str) -> None:
     def loaded(issuing: str) -> Rails:
         names = {
             "card": "support.rails.parts.RealCardRail",
@@ -145,7 +145,7 @@ async def test_production_takes_no_simulated_issuer(service: Running, name: str)
 
 
 class RealMessages:
-    """The same, for messages."""
+    """An operator's rail for messages."""
 
     shown_code = None
 

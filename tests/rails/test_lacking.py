@@ -1,4 +1,4 @@
-"""A rail's class without a method of its protocol stops the start, and the error names the method."""
+"""If a rail's class lacks a method of its protocol, the service does not start, and the error names the method."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.rails.parts import rail_parts
 
 
 class Half:
-    """An operator's class that was never finished."""
+    """An operator's unfinished class."""
 
     def __init__(self, *_: object) -> None:
         pass
@@ -49,7 +49,7 @@ def made(**more: Any) -> None:
         ({"card": "tests.rails.test_lacking.__doc__"}, "CUOTA_CARD_RAIL: .*"),
     ],
 )  # fmt: skip
-def test_what_is_missing_is_named(more: dict[str, Any], words: str) -> None:
+def test_the_error_names_the_missing_methods(more: dict[str, Any], words: str) -> None:
     with pytest.raises(NoSuchRail, match=words):
         made(**more)
 
@@ -61,7 +61,7 @@ def test_our_own_rails_lack_nothing() -> None:
         (SandboxScreeningRail, ScreeningRail),
     ):
         assert lacks(rail, protocol) == []
-    # `shown_code` is set on each instance.
+    # The constructor sets `shown_code`.
     assert set(lacks(SandboxMessageRail, MessageRail)) | set(lacks(LiveMessageRail, MessageRail)) <= {
         "shown_code"
     }

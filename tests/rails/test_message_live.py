@@ -41,14 +41,14 @@ def notice(phone: str | None = PHONE, email: str | None = EMAIL, **more: str) ->
 def rail(
     hook: int = 9, mail: int | None = None, *, scheme: str = "http", secure: bool = False, tls: bool = False
 ) -> LiveMessageRail:
-    """`hook` and `mail` are ports on loopback; 9 is one where nobody listens."""
+    """`hook` and `mail` are ports on loopback. Nothing listens on port 9."""
     server = MailServer("127.0.0.1", mail, tls, "mailer", "p@ss") if mail is not None else None
     url = f"{scheme}://127.0.0.1:{hook}/send?key=k%201"
     senders, unused = Senders(server, FROM if server else None, url, SECRET, secure), cast("Any", None)
     return LiveMessageRail(RailSettings(senders=senders), unused, unused, utc_now)
 
 
-async def test_a_code_is_posted_to_the_hook_signed_as_webhooks_are() -> None:
+async def test_a_code_is_posted_to_the_hook_with_a_webhook_signature() -> None:
     hook = Hook()
     sent_after = int(time.time())
     async with listening(hook.serve) as port:
@@ -71,7 +71,7 @@ def test_new_codes_are_six_digits_and_not_always_the_same() -> None:
     assert rail().shown_code is None
 
 
-async def test_a_notice_to_an_address_goes_by_mail_only() -> None:
+async def test_a_notice_to_a_mail_address_is_sent_only_by_mail() -> None:
     hook, mail = Hook(), MailListener()
     message = notice()
     async with listening(hook.serve) as port, listening(mail.serve) as smtp:
@@ -88,7 +88,10 @@ async def test_a_notice_to_an_address_goes_by_mail_only() -> None:
 
 
 @pytest.mark.parametrize(("email", "with_mail"), [(None, True), (EMAIL, False)])
-async def test_a_notice_goes_by_text_where_it_cannot_go_by_mail(email: str | None, with_mail: bool) -> None:  # noqa: FBT001
+async def test_a_notice_is_sent_by_text_if_it_cannot_be_sent_by_mail(
+    email: str | None,
+    with_mail: bool,  # noqa: FBT001
+) -> None:
     hook, mail = Hook(), MailListener()
     message = notice(email=email)
     async with listening(hook.serve) as port, listening(mail.serve) as smtp:
@@ -99,28 +102,28 @@ async def test_a_notice_goes_by_text_where_it_cannot_go_by_mail(email: str | Non
     assert json.loads(body) == {"id": str(message.key), "to": f"+1{PHONE}", "text": message.text}
 
 
-async def test_where_there_is_no_way_to_a_consumer_that_is_said() -> None:
+async def test_a_consumer_who_cannot_be_reached_is_reported() -> None:
     with pytest.raises(RailUnavailable, match="the consumer cannot be reached"):
         await rail().send(notice(phone=None))
 
 
 @pytest.mark.parametrize("status", [199, 301, 302, 307, 400, 404, 500, 503])
-async def test_what_is_no_2xx_was_not_taken_and_no_redirect_is_followed(status: int) -> None:
+async def test_an_answer_other_than_2xx_is_a_failure_and_redirects_are_not_followed(status: int) -> None:
     elsewhere, hook = Hook(), Hook(status)
     async with listening(elsewhere.serve) as other, listening(hook.serve) as port:
         hook.headers = f"Location: http://127.0.0.1:{other}/send?key=k%201\r\n"
-        # 199 is no answer yet: then nothing more comes.
+        # Status 199 is only an interim answer, and no final answer follows.
         with pytest.raises(RailUnavailable, match=f"answered {status}|cannot be reached"):
             await rail(port).send_code(PHONE, "739146", "Pay")
     assert (len(hook.posted), elsewhere.posted) == (1, [])
 
 
-async def test_a_hook_that_nobody_listens_at_is_unavailable() -> None:
+async def test_a_hook_without_a_server_is_unavailable() -> None:
     with pytest.raises(RailUnavailable, match="the text hook cannot be reached"):
         await rail().send_code(PHONE, "739146", "Pay")
 
 
-async def test_a_hook_that_hangs_is_left_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_hanging_hook_is_abandoned_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(message_live, "HOOK_SECONDS", 0.2)
     async with listening(Hook(None).serve) as port:
         with pytest.raises(RailUnavailable, match="did not answer in"):
@@ -128,14 +131,14 @@ async def test_a_hook_that_hangs_is_left_in_time(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("verb", ["EHLO", "MAIL FROM", "DATA"])
-async def test_a_mail_server_that_hangs_is_left_in_time(verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_hanging_mail_server_is_abandoned_in_time(verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(message_live, "MAIL_SECONDS", 0.3)
     async with listening(MailListener(hangs=frozenset({verb})).serve) as smtp:
         with pytest.raises(RailUnavailable, match="the mail server"):
             await asyncio.wait_for(rail(mail=smtp).send(notice()), 60)
 
 
-async def test_a_goodbye_that_is_not_answered_does_not_have_a_mail_sent_again(
+async def test_a_mail_is_not_sent_again_if_the_mail_server_does_not_answer_quit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(message_live, "GOODBYE_SECONDS", 0.1)
@@ -159,7 +162,7 @@ def test_every_call_ends_within_fifteen_seconds() -> None:
         ("AUTH", "535 wrong password for mailer", "refused the message (535)"),
     ],
 )
-async def test_a_refused_mail_is_told_by_its_code_and_without_the_address(
+async def test_the_error_about_a_refused_mail_has_its_code_and_not_the_address(
     verb: str, reply: str, said: str
 ) -> None:
     mail = MailListener(replies={verb: reply})
@@ -175,7 +178,7 @@ async def test_a_refused_mail_is_told_by_its_code_and_without_the_address(
     "subject",
     ["Paid\r\nBcc: eve@evil.example", "Paid\nBcc: eve@evil.example", "Paid\u2028Bcc: eve@evil.example"],
 )
-async def test_no_subject_or_sender_becomes_a_header(subject: str) -> None:
+async def test_a_subject_or_sender_cannot_add_a_header(subject: str) -> None:
     mail = MailListener()
     async with listening(mail.serve) as smtp:
         await rail(mail=smtp).send(notice(subject=subject, sender=f"Shop\r\n{subject}\x00"))
@@ -198,7 +201,7 @@ async def test_no_subject_or_sender_becomes_a_header(subject: str) -> None:
         "",
     ],
 )
-async def test_what_is_not_one_plain_address_is_never_written_to(email: str) -> None:
+async def test_no_mail_is_sent_to_a_text_that_is_not_one_plain_address(email: str) -> None:
     mail = MailListener()
     async with listening(mail.serve) as smtp:
         with pytest.raises(RailUnavailable, match="the mail address is not valid"):
@@ -206,7 +209,7 @@ async def test_what_is_not_one_plain_address_is_never_written_to(email: str) -> 
     assert (mail.verbs, mail.taken) == ([], [])
 
 
-async def test_what_is_no_us_number_is_never_texted() -> None:
+async def test_no_text_is_sent_to_a_number_that_is_no_us_number() -> None:
     hook = Hook()
     async with listening(hook.serve) as port:
         with pytest.raises(RailUnavailable, match="not a US number"):
@@ -214,7 +217,7 @@ async def test_what_is_no_us_number_is_never_texted() -> None:
     assert hook.posted == []
 
 
-async def test_nothing_sent_stands_in_a_log_or_in_what_is_raised(caplog: pytest.LogCaptureFixture) -> None:
+async def test_logs_and_errors_contain_nothing_of_a_sent_message(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     hook, mail = Hook(500), MailListener(replies={"RCPT TO": f"550 {EMAIL}"})
     async with listening(hook.serve) as port, listening(mail.serve) as smtp:
@@ -233,7 +236,7 @@ async def test_nothing_sent_stands_in_a_log_or_in_what_is_raised(caplog: pytest.
 
 
 @pytest.mark.parametrize("tls", [False, True])
-async def test_mail_is_encrypted_and_the_server_s_certificate_verified(
+async def test_mail_is_encrypted_and_the_server_s_certificate_is_verified(
     tls: bool,  # noqa: FBT001
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -251,7 +254,7 @@ async def test_mail_is_encrypted_and_the_server_s_certificate_verified(
     assert taken.login == ("mailer", "p@ss")
 
 
-async def test_production_sends_no_mail_and_no_password_in_the_clear() -> None:
+async def test_production_sends_no_mail_and_no_password_without_encryption() -> None:
     mail = MailListener()
     async with listening(mail.serve) as smtp:
         with pytest.raises(RailUnavailable, match="the mail server"):
@@ -261,7 +264,7 @@ async def test_production_sends_no_mail_and_no_password_in_the_clear() -> None:
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "texts.example"])
-async def test_a_hook_s_certificate_is_verified_with_its_name(
+async def test_a_hook_s_certificate_is_verified_for_its_name(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     context, trusted = certified(tmp_path, name)

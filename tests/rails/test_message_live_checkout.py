@@ -1,4 +1,4 @@
-"""The live rail in the service: the code that a consumer types is the one that the hook was given."""
+"""The live message rail in the service: the consumer types the code that was sent to the hook."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.pages.visitor import Visitor
 from support.rails.listeners import Hook, listening
 
 
-async def test_a_checkout_takes_the_code_that_was_texted_and_shows_none(
+async def test_a_checkout_accepts_the_sent_code_and_does_not_show_it(
     settings: config.Settings, own_database: dict[str, Any]
 ) -> None:
     hook = Hook()

@@ -1,4 +1,4 @@
-"""The sandbox's message rail puts each message into the inbox once, dated by the sandbox's clock."""
+"""The sandbox's message rail writes each message into the inbox once, with the time of the sandbox's clock."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SENDERS = Senders(
 
 @pytest.fixture
 async def pool(settings: config.Settings, own_database: dict[str, Any]) -> AsyncIterator[Pool]:
-    """A pool, as the service's own role, on an inbox that is empty."""
+    """A pool with the service's own role, and an empty inbox."""
     async with runtime.opened(settings, own_database, pool_size=8) as context:
         yield context.pool
 
@@ -47,7 +47,7 @@ def notice(phone: str | None = "2125550142", email: str | None = "jordan@mail.ex
     return Message(uuid4(), phone, email, "Pay in four", "Your payment", "It is due.")
 
 
-async def test_a_code_lands_in_the_inbox_as_a_text(pool: Pool) -> None:
+async def test_a_code_is_in_the_inbox_as_a_text_message(pool: Pool) -> None:
     rail = SandboxMessageRail(*rail_parts(pool, now=lambda: THEN))
     assert (rail.new_code(), rail.shown_code) == ("123456", "123456")
     await rail.send_code("2125550142", "123456", "Pay in four")
@@ -63,7 +63,7 @@ async def test_two_codes_are_two_messages(pool: Pool) -> None:
     assert len(await look(pool)) == 2
 
 
-async def test_a_notice_stands_there_once_for_each_way_however_often_it_is_asked_for(pool: Pool) -> None:
+async def test_a_notice_is_in_the_inbox_once_for_each_channel_however_often_it_is_sent(pool: Pool) -> None:
     rail = SandboxMessageRail(*rail_parts(pool))
     message = notice()
     await asyncio.gather(*(rail.send(message) for _ in range(8)))
@@ -76,7 +76,7 @@ async def test_a_notice_stands_there_once_for_each_way_however_often_it_is_asked
     assert {each.key for each in found} == {message.key}
 
 
-async def test_the_newest_is_what_came_last_wherever_the_clock_stood(pool: Pool) -> None:
+async def test_the_newest_message_is_the_one_that_was_sent_last_whatever_the_clock_showed(pool: Pool) -> None:
     times = iter([THEN, THEN - timedelta(days=40), THEN - timedelta(days=90)])
     rail = SandboxMessageRail(*rail_parts(pool, now=lambda: next(times)))
     sent = [notice(email=None) for _ in range(3)]
@@ -96,7 +96,7 @@ async def test_the_newest_is_what_came_last_wherever_the_clock_stood(pool: Pool)
         ("%", 0),
     ],
 )
-async def test_an_inbox_is_looked_into_by_number_or_address_as_a_person_types_it(
+async def test_the_inbox_is_searched_by_a_number_or_address_as_a_person_types_it(
     pool: Pool, to: str, count: int
 ) -> None:
     rail = SandboxMessageRail(*rail_parts(pool))
@@ -106,7 +106,7 @@ async def test_an_inbox_is_looked_into_by_number_or_address_as_a_person_types_it
     assert len(await look(pool, to=to)) == count
 
 
-async def test_pages_follow_one_another_without_a_gap(pool: Pool) -> None:
+async def test_the_pages_of_the_inbox_have_no_gaps(pool: Pool) -> None:
     rail = SandboxMessageRail(*rail_parts(pool))
     sent = [notice(email=None) for _ in range(7)]
     for message in sent:
@@ -118,7 +118,7 @@ async def test_pages_follow_one_another_without_a_gap(pool: Pool) -> None:
     assert seen == [message.key for message in reversed(sent)]
 
 
-async def test_the_newest_ten_thousand_are_kept_and_hardly_more(
+async def test_the_inbox_keeps_the_newest_ten_thousand_messages_and_few_more(
     pool: Pool, own_database: dict[str, Any]
 ) -> None:
     owner = await asyncpg.connect(**own_database)
@@ -139,7 +139,7 @@ async def test_the_newest_ten_thousand_are_kept_and_hardly_more(
     assert str(KEPT) in {each.text for each in found}
 
 
-async def test_sending_looks_at_no_more_than_a_few_rows_however_full_the_inbox_is(
+async def test_sending_reads_only_a_few_rows_however_full_the_inbox_is(
     own_database: dict[str, Any],
 ) -> None:
     owner = await asyncpg.connect(**own_database)
@@ -153,12 +153,12 @@ async def test_sending_looks_at_no_more_than_a_few_rows_however_full_the_inbox_i
     plan = await owner.fetch(f"EXPLAIN (ANALYZE, TIMING off, BUFFERS) EXECUTE put({values})")
     lines = [row[0] for row in plan]
     await owner.close()
-    # The old ones are not even looked for: the number of the new one is no hundredth.
+    # The rail looks for old messages only at every hundredth message, and this one is none of these.
     assert any("inbox_newest" in line and "never executed" in line for line in lines), "\n".join(lines)
     assert not any("Seq Scan on inbox" in line for line in lines), "\n".join(lines)
 
 
-async def test_a_rail_that_hangs_is_one_that_did_not_answer(pool: Pool) -> None:
+async def test_a_message_rail_that_hangs_counts_as_unavailable(pool: Pool) -> None:
     class Hanging(SandboxMessageRail):
         async def send(self, message: Message) -> None:
             await asyncio.Event().wait()
@@ -175,7 +175,7 @@ async def test_a_rail_that_hangs_is_one_that_did_not_answer(pool: Pool) -> None:
 
 
 class Custom:
-    """A rail that an operator wrote. It keeps what it was created with, and every message."""
+    """An operator's rail. It stores its constructor's arguments and every message."""
 
     shown_code = None
 
@@ -194,7 +194,7 @@ class Custom:
 
 
 class Older:
-    """A rail from before there were notices."""
+    """A rail of a release that had no notices."""
 
     shown_code = None
 
@@ -210,14 +210,14 @@ class Older:
 
 @pytest.fixture
 def operators(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An operator's module."""
+    """A module with an operator's rails."""
     module = types.ModuleType("operators_rails")
     module.__dict__.update(Custom=Custom, Older=Older)
     monkeypatch.setitem(sys.modules, "operators_rails", module)
 
 
 @pytest.mark.usefixtures("operators")
-async def test_a_rail_that_an_operator_wrote_gets_its_settings_the_database_the_vault_and_the_clock(
+async def test_an_operator_s_rail_gets_its_settings_the_database_the_vault_and_the_clock(
     pool: Pool,
 ) -> None:
     own = {"CUOTA_RAIL_PASSWORD": "secret"}
@@ -233,12 +233,12 @@ async def test_a_rail_that_an_operator_wrote_gets_its_settings_the_database_the_
 
 
 @pytest.mark.usefixtures("operators")
-async def test_a_rail_that_lacks_a_part_is_named_with_the_part(pool: Pool) -> None:
+async def test_the_error_about_an_incomplete_rail_names_the_missing_method(pool: Pool) -> None:
     with pytest.raises(NoSuchRail, match=r"CUOTA_MESSAGE_RAIL: operators_rails.Older lacks send of"):
         load(*rail_parts(pool, message="operators_rails.Older"))
 
 
-async def test_live_is_loaded_with_its_senders_and_not_without(pool: Pool) -> None:
+async def test_the_live_rail_is_loaded_only_with_its_settings(pool: Pool) -> None:
     rails = load(*rail_parts(pool, message="live", senders=SENDERS))
     assert isinstance(rails.message, BoundedMessageRail)
     assert isinstance(rails.message._rail, LiveMessageRail)
@@ -248,7 +248,7 @@ async def test_live_is_loaded_with_its_senders_and_not_without(pool: Pool) -> No
 
 @pytest.mark.usefixtures("operators")
 @pytest.mark.parametrize("path", ["sandbox", "cuota.rails.message.SandboxMessageRail"])
-async def test_production_takes_no_inbox_for_a_rail(pool: Pool, path: str) -> None:
+async def test_production_refuses_the_sandbox_s_inbox(pool: Pool, path: str) -> None:
     with pytest.raises(NoSuchRail, match="CUOTA_MESSAGE_RAIL: production needs a real rail"):
         load(
             *rail_parts(
@@ -257,7 +257,7 @@ async def test_production_takes_no_inbox_for_a_rail(pool: Pool, path: str) -> No
         )
 
 
-async def test_the_service_s_own_rail_dates_by_the_clock_that_it_was_given(pool: Pool) -> None:
+async def test_the_sandbox_s_rail_uses_the_clock_that_it_was_created_with(pool: Pool) -> None:
     rails = load(*rail_parts(pool, now=lambda: THEN))
     await rails.message.send(replace(notice(), email=None))
     [found] = await look(pool)

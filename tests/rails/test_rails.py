@@ -38,13 +38,13 @@ class Hanging(SandboxCardRail):
         return None
 
 
-async def test_a_rail_that_hangs_is_one_that_did_not_answer(merchant: Merchant) -> None:
+async def test_a_rail_that_hangs_counts_as_unavailable(merchant: Merchant) -> None:
     rail = CardRails(Hanging(*rail_parts(merchant.service.context.pool)), seconds=0.05)
     with pytest.raises(RailUnavailable, match="no answer within"):
         await rail.find_charge(a_charge())
 
 
-async def test_a_card_that_cannot_be_put_away_is_told_and_nothing_is_charged(merchant: Merchant) -> None:
+async def test_a_card_that_cannot_be_stored_is_reported_and_not_charged(merchant: Merchant) -> None:
     created = await merchant.create()
     seen, _ = await checkout(merchant.service, merchant.merchant_id, created)
     context = merchant.service.context
@@ -64,7 +64,7 @@ async def test_a_card_that_cannot_be_put_away_is_told_and_nothing_is_charged(mer
         ("support.rails.parts.RealCardRail", "cuota.rails.message.SandboxMessageRail", "CUOTA_MESSAGE_RAIL"),
     ],
 )
-async def test_production_takes_no_simulator_by_whatever_name(
+async def test_production_refuses_a_simulator_under_any_name(
     merchant: Merchant, card: str, message: str, named: str
 ) -> None:
     with pytest.raises(NoSuchRail, match=named):

@@ -1,4 +1,4 @@
-"""The example receivers of the docs: what each accepts, and what it refuses."""
+"""The webhooks that each example receiver of the docs accepts and refuses."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def language(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 async def receiver(language: str, merchant: Merchant, tmp_path: Path) -> AsyncIterator[Receiver]:
-    """It knows the merchant's own two secrets."""
+    """A receiver with the merchant's own two secrets."""
     secrets = await webhook_secret(merchant), merchant.signing_secret
     async with started(language, tmp_path / "inbox", *secrets) as running:
         yield running
 
 
-async def test_what_the_service_sends_is_accepted_and_kept_byte_for_byte(
+async def test_a_webhook_of_the_service_is_accepted_and_stored_byte_for_byte(
     merchant: Merchant, receiver: Receiver
 ) -> None:
     order = await order_told_to(merchant, receiver.url)
@@ -52,7 +52,9 @@ async def test_what_the_service_sends_is_accepted_and_kept_byte_for_byte(
     assert receiver.left_over() == []
 
 
-async def test_a_repeat_is_acknowledged_and_kept_once(merchant: Merchant, receiver: Receiver) -> None:
+async def test_a_repeated_webhook_is_acknowledged_and_stored_once(
+    merchant: Merchant, receiver: Receiver
+) -> None:
     await order_told_to(merchant, receiver.url)
     await deliver(merchant)
     (event,) = receiver.kept()
@@ -67,7 +69,7 @@ async def test_a_repeat_is_acknowledged_and_kept_once(merchant: Merchant, receiv
     assert receiver.left_over() == []
 
 
-async def test_repeats_that_come_at_the_same_moment_are_kept_once(
+async def test_repeated_webhooks_at_the_same_moment_are_stored_once(
     merchant: Merchant, receiver: Receiver
 ) -> None:
     sent = await letter(merchant, await merchant.create())
@@ -77,7 +79,7 @@ async def test_repeats_that_come_at_the_same_moment_are_kept_once(
     assert receiver.left_over() == []
 
 
-async def test_what_is_sent_while_the_sandbox_s_clock_is_weeks_ahead_is_accepted(
+async def test_a_webhook_is_accepted_while_the_sandbox_s_clock_is_weeks_ahead(
     merchant: Merchant, receiver: Receiver
 ) -> None:
     async with merchant.service.clock.moved(days=42):
@@ -94,7 +96,7 @@ async def _told_later(merchant: Merchant, receiver: Receiver) -> str:
     return str(order["orderId"])
 
 
-async def test_while_an_endpoint_s_secret_rotates_the_old_one_still_verifies(
+async def test_during_a_rotation_of_an_endpoint_s_secret_the_old_one_still_verifies(
     merchant: Merchant, language: str, tmp_path: Path
 ) -> None:
     made = (await merchant.http.post("/webhook-endpoints", json={"url": "http://127.0.0.1:9/"})).json()
@@ -104,7 +106,7 @@ async def test_while_an_endpoint_s_secret_rotates_the_old_one_still_verifies(
         assert (await merchant.http.post(f"{address}/rotate-secret")).status_code == 200
         assert (await merchant.http.post(f"{address}/test")).json()["acknowledged"] is True
         assert (await merchant.http.post(f"{address}/rotate-secret")).status_code == 200
-        # The oldest of three has ended.
+        # The oldest of the three secrets has expired.
         assert (await merchant.http.post(f"{address}/test")).json()["status"] == 401
 
 
@@ -158,7 +160,7 @@ SPOILED = {
 
 
 @pytest.mark.parametrize("how", SPOILED)
-async def test_what_was_tampered_with_is_refused_and_not_kept(
+async def test_a_changed_webhook_is_refused_and_not_stored(
     merchant: Merchant, receiver: Receiver, how: str
 ) -> None:
     sent = await letter(merchant, await merchant.create())
@@ -168,7 +170,7 @@ async def test_what_was_tampered_with_is_refused_and_not_kept(
     assert (sent.headers, sent.body) != (genuine.headers, genuine.body)
     assert (await sent.send(receiver.url)).status == 401
     assert receiver.kept() == {}
-    # The same letter, unspoiled: it was the spoiling that was refused.
+    # The unchanged webhook is accepted, so the receiver refused the change.
     assert (await genuine.send(receiver.url)).status == 204
     assert len(receiver.kept()) == 1
 
@@ -181,7 +183,7 @@ async def test_one_right_signature_of_two_is_not_enough(merchant: Merchant, rece
 
 
 @pytest.mark.parametrize(("age", "status"), [(360, 401), (-360, 401), (200, 204), (-200, 204)])
-async def test_a_timestamp_more_than_five_minutes_off_is_refused_though_it_is_signed(
+async def test_a_signed_webhook_whose_time_differs_by_more_than_five_minutes_is_refused(
     merchant: Merchant, receiver: Receiver, age: int, status: int
 ) -> None:
     sent = await letter(merchant, await merchant.create(), at=int(time.time()) - age)

@@ -1,4 +1,4 @@
-"""docs/webhooks.md is correct: its receivers, its example, its tables."""
+"""The receivers, the example and the tables of docs/webhooks.md are correct."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def block(language: str) -> str:
 
 
 @pytest.mark.parametrize(("language", "name"), [("python", "py"), ("js", "mjs"), ("php", "php")])
-def test_the_page_shows_exactly_the_receivers_that_are_tested(language: str, name: str) -> None:
+def test_the_page_shows_exactly_the_tested_receivers(language: str, name: str) -> None:
     assert block(language) == (DOCS / f"receivers/receiver.{name}").read_text()
 
 
 def _raw_example() -> bytes:
-    """The example as it was sent: without the spaces and line breaks between its parts."""
+    """Return the example as it was sent, without the spaces and line breaks between its parts."""
     parts = re.sub(r'("(?:[^"\\]|\\.)*")|\s+', lambda found: found[1] or "", block("json"))
     return parts.encode()
 
@@ -46,7 +46,7 @@ def test_the_example_s_signatures_fit_its_body_and_secrets() -> None:
     assert headers["X-Pay-Signature"] == pay_signature(signing, _raw_example())
 
 
-async def test_the_example_has_the_fields_that_are_sent_today_in_their_order(merchant: Merchant) -> None:
+async def test_the_example_has_the_fields_of_a_real_event_in_the_same_order(merchant: Merchant) -> None:
     import json
 
     order = await merchant.approved("119.96")
@@ -65,20 +65,20 @@ async def test_the_example_has_the_fields_that_are_sent_today_in_their_order(mer
     assert names(sent) == names(example)
 
 
-def test_every_type_of_event_has_its_row() -> None:
+def test_every_event_type_has_a_row() -> None:
     contract = bundle()
     types = [*contract["components"]["schemas"]["EventType"]["enum"], "webhook.test"]
     assert sorted(re.findall(r"^\| `([a-z_]+\.[a-z_]+)` \|", PAGE, re.MULTILINE)) == sorted(types)
 
 
 def _wait(text: str) -> timedelta:
-    """A wait as the page writes it."""
+    """Return a delay as the page writes it."""
     units = {"s": "seconds", "min": "minutes", "h": "hours", "day": "days", "days": "days"}
     parts = re.findall(r"(\d+) (s|min|h|days?)\b", text)
     return timedelta(**{units[unit]: int(number) for number, unit in parts})
 
 
-def test_the_timetable_is_the_one_that_is_kept() -> None:
+def test_the_page_has_the_schedule_of_the_code() -> None:
     rows = re.findall(r"^\| (\d+) \| ([^|]+) \| ([^|]+) \|$", PAGE, re.MULTILINE)
     assert [int(row[0]) for row in rows] == list(range(1, len(TIMETABLE) + 1))
     assert [_wait(row[1]).total_seconds() for row in rows] == list(TIMETABLE)

@@ -1,4 +1,5 @@
-"""A backup taken while orders are captured is restored somewhere else, started, and has all that was acknowledged."""
+"""A backup is made while orders are captured, restored in another place, and started. It has all operations
+acknowledged before it."""
 
 from __future__ import annotations
 
@@ -55,13 +56,13 @@ def restored(shop: Shop, order_id: str, http: httpx.Client) -> float:
 
 
 def go_on(shop: Shop, order_id: str, stop: threading.Event, acknowledged: list[int]) -> None:
-    """Capture a cent again and again, and count what was acknowledged."""
+    """Capture one cent again and again, and count the acknowledged captures."""
     with shop.http() as http:
         while not stop.is_set():
             acknowledged[0] += shop.capture(http, order_id)
 
 
-def test_a_backup_under_load_is_restored_started_and_whole(tmp_path: Path) -> None:
+def test_a_backup_under_load_is_complete_after_it_is_restored_and_started(tmp_path: Path) -> None:
     file = tmp_path / "monday.cuota"
     stop, acknowledged = threading.Event(), [0]
     with on_a_folder() as original:
@@ -137,7 +138,7 @@ def test_an_existing_file_is_never_overwritten(kept: tuple[Cuota, Path]) -> None
     assert file.read_bytes() == before
 
 
-def test_a_backup_of_nothing_is_refused(bare_folder: Cuota) -> None:
+def test_a_backup_of_a_folder_without_data_is_refused(bare_folder: Cuota) -> None:
     done = bare_folder("backup", "/tmp/never-written.cuota")
     assert done.returncode == 1
     assert "There is no database in" in done.stderr
@@ -150,7 +151,7 @@ def bare_folder() -> Iterator[Cuota]:
 
 
 def changed(file: Path, target: Path, **facts: Any) -> Path:
-    """The same backup with another manifest."""
+    """Return the same backup with another manifest."""
     with zipfile.ZipFile(file) as source, zipfile.ZipFile(target, "w") as out:
         for name in source.namelist():
             content = source.read(name)
@@ -173,14 +174,14 @@ def test_a_file_of_a_newer_release_is_refused(
     assert not bare_folder.data.exists()
 
 
-def test_another_environments_file_is_refused(
+def test_another_environment_s_backup_is_refused(
     kept: tuple[Cuota, Path], bare_folder: Cuota, tmp_path: Path
 ) -> None:
     other = changed(kept[1], tmp_path / "other", environment="production")
     assert "To restore it, set CUOTA_ENVIRONMENT=" in bare_folder("restore", str(other)).stderr
 
 
-def test_a_damaged_or_cut_file_is_refused_and_nothing_is_made(
+def test_a_damaged_or_truncated_backup_is_refused_and_nothing_is_created(
     kept: tuple[Cuota, Path], bare_folder: Cuota, tmp_path: Path
 ) -> None:
     whole = kept[1].read_bytes()
@@ -197,7 +198,7 @@ def test_a_damaged_or_cut_file_is_refused_and_nothing_is_made(
     assert not (bare_folder.data / "pg").exists()
 
 
-def test_the_key_must_be_the_backups_own(kept: tuple[Cuota, Path], bare_folder: Cuota) -> None:
+def test_the_secret_key_must_be_the_backup_s_key(kept: tuple[Cuota, Path], bare_folder: Cuota) -> None:
     other = "b3RoZXIga2V5IG9mIHRoaXJ0eS10d28gYnl0ZXMgISE="
     done = bare_folder("restore", str(kept[1]), CUOTA_SECRET_KEY=other)
     assert done.returncode == 1
@@ -205,7 +206,7 @@ def test_the_key_must_be_the_backups_own(kept: tuple[Cuota, Path], bare_folder: 
     assert not (bare_folder.data / "pg").exists()
 
 
-def test_a_key_that_is_set_by_hand_stays_out_of_the_file(
+def test_a_secret_key_from_the_settings_is_not_written_into_the_backup(
     kept: tuple[Cuota, Path], bare_folder: Cuota
 ) -> None:
     command, _ = kept

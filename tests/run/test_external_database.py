@@ -1,4 +1,4 @@
-"""The same with a database of one's own, named by CUOTA_DATABASE_URL."""
+"""Backup and restore with an external database, named by CUOTA_DATABASE_URL."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from support.own_service import Own
 
 
 def url_of(where: dict[str, Any]) -> str:
-    """As an operator writes it."""
+    """Return the database's URL, as an operator writes it."""
     return f"postgresql://{where['user']}@/{where['database']}?host={quote(str(where['host']), safe='')}"
 
 
 async def cuota(own: Own, where: dict[str, Any], *arguments: str) -> tuple[int, str]:
-    """The command on another database, with this service's key."""
+    """The command on another database, with this service's secret key."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("CUOTA_")}
     key = base64.b64encode(own.context.settings.secret_key).decode()
     process = await asyncio.create_subprocess_exec(
@@ -75,7 +75,7 @@ async def test_a_backup_under_load_is_restored_into_an_empty_database(
     assert (await cuota(own, empty, "verify"))[0] == 0
 
 
-async def test_a_database_with_anothers_tables_is_left_alone(
+async def test_a_database_with_another_program_s_tables_is_not_changed(
     own: Own, empty: dict[str, Any], tmp_path: Path
 ) -> None:
     await complete(own.service, own.merchant.merchant_id, await own.merchant.create())
@@ -93,7 +93,7 @@ async def test_a_database_with_anothers_tables_is_left_alone(
     assert names == ["notes"]
 
 
-def test_a_password_never_stands_on_a_command_line() -> None:
+def test_a_password_is_never_on_a_command_line() -> None:
     found = programs_for({"dsn": "postgresql://cuota:s%40cret@db1:5432,db2/cuota?sslmode=require"}, 15)
     line = " ".join(found.command("pg_dump", f"--dbname={found.address}"))
     assert "cret" not in line

@@ -1,4 +1,4 @@
-"""A worker that stops takes the connections that wait in its listening socket."""
+"""A worker that stops first accepts the connections that wait in its listening socket."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import socket
 from cuota.run.last_connections import accept_waiting
 
 
-def test_no_connection_that_waits_is_reset_when_the_listening_socket_is_closed() -> None:
+def test_no_waiting_connection_is_reset_when_the_listening_socket_is_closed() -> None:
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     listener.listen(16)
@@ -27,7 +27,7 @@ def test_no_connection_that_waits_is_reset_when_the_listening_socket_is_closed()
         client.close()
 
 
-def test_without_a_waiting_connection_the_socket_is_closed_all_the_same() -> None:
+def test_without_a_waiting_connection_the_listening_socket_is_closed_too() -> None:
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     listener.listen()

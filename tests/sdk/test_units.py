@@ -1,4 +1,4 @@
-"""The SDK's own tests, in Node on the compiled modules; and its types."""
+"""Runs the SDK's own tests in Node on the compiled modules, and checks its types."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def run(*command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, check=False, cwd=sdk(), capture_output=True, text=True, timeout=120)
 
 
-def test_the_compiled_modules_do_what_their_tests_say() -> None:
-    # A folder's name means something else to each version of Node.
+def test_the_compiled_modules_pass_their_own_tests() -> None:
+    # Each version of Node interprets a folder's name differently.
     done = run(
         "node",
         "--test",
@@ -27,6 +27,6 @@ def test_the_compiled_modules_do_what_their_tests_say() -> None:
     assert counted["pass"] == counted["tests"]
 
 
-def test_the_sources_are_sound_under_strict_types() -> None:
+def test_the_sources_pass_the_strict_type_check() -> None:
     done = run("node_modules/.bin/tsc", "--noEmit")
     assert done.returncode == 0, done.stdout

@@ -23,7 +23,7 @@ async def site(service: Running) -> AsyncIterator[Site]:
 
 @pytest.fixture
 async def tabs(chromium: Browser) -> AsyncIterator[Tabs]:
-    """Opens tabs; an error or a broken policy on any page of theirs, popups and frames too, fails the test."""
+    """Opens tabs. An error or a violated policy on any of their pages, popups or frames fails the test."""
     async with AsyncExitStack() as stack:
         opened = Tabs(chromium, stack)
         yield opened
@@ -32,6 +32,6 @@ async def tabs(chromium: Browser) -> AsyncIterator[Tabs]:
 
 @pytest.fixture
 async def tab(tabs: Tabs) -> Page:
-    """One tab of a wide window."""
+    """One tab in a wide window."""
     options: dict[str, Any] = {"viewport": {"width": 1280, "height": 800}}
     return await tabs.open(**options)

@@ -1,4 +1,4 @@
-"""`<pay-button>`: accessible, works by keyboard, and can start a virtual-card checkout."""
+"""The element `<pay-button>` is accessible, works by keyboard, and can start a virtual-card checkout."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ LOOKS = pytest.mark.parametrize("scheme", ["light", "dark"])
 
 
 async def broken_rules(page: Page) -> list[str]:
-    """What axe holds against the page and the modal; the pages in its frame are looked at in windows of their own."""
+    """Return axe's findings about the page and the modal. Other tests check the pages of the frame in separate
+    windows."""
     found = (await Axe().run(page)).response["violations"]
     return [f"{each['id']}: {[node['html'] for node in each['nodes']]}" for each in found]
 
 
-async def test_a_purchase_by_the_button_needs_no_mouse(
+async def test_a_purchase_by_the_button_works_without_a_mouse(
     tab: Page, site: Site, merchant: Merchant, service: Running
 ) -> None:
     await tab.goto(site.page(merchant, "button"))
@@ -72,7 +73,7 @@ async def tab_to(page: Page, name: str) -> None:
 
 
 @pytest.mark.parametrize("twice", [False, True], ids=["one click", "a double click"])
-async def test_the_button_alone_starts_a_virtual_card_and_the_page_is_given_it(
+async def test_the_button_starts_a_virtual_card_checkout_and_the_page_gets_the_card(
     tab: Page, site: Site, merchant: Merchant, service: Running, *, twice: bool
 ) -> None:
     await tab.goto(site.page(merchant, "card", integrationType="virtual_card"))
@@ -95,7 +96,7 @@ async def test_the_button_alone_starts_a_virtual_card_and_the_page_is_given_it(
     assert await all_heard(tab) == ["onComplete", "status", "onComplete done"]
 
 
-async def test_what_the_click_event_adds_about_the_customer_is_kept_with_the_order(
+async def test_data_about_the_customer_that_the_click_event_adds_is_stored_with_the_order(
     tab: Page, site: Site, merchant: Merchant, service: Running
 ) -> None:
     await tab.goto(site.page(merchant, "card", integrationType="virtual_card"))
@@ -107,7 +108,7 @@ async def test_what_the_click_event_adds_about_the_customer_is_kept_with_the_ord
     }  # fmt: skip
 
 
-async def test_the_button_alone_refuses_a_request_that_was_not_signed_for_a_card(
+async def test_the_button_refuses_a_request_that_was_not_signed_for_a_virtual_card(
     tab: Page, site: Site, merchant: Merchant, service: Running
 ) -> None:
     await tab.goto(site.page(merchant, "card"))
@@ -118,7 +119,7 @@ async def test_the_button_alone_refuses_a_request_that_was_not_signed_for_a_card
     assert await orders(service, merchant) == {}
 
 
-async def test_a_card_whose_result_was_lost_is_had_again_by_the_same_button_in_the_same_browser(
+async def test_after_a_lost_result_the_same_button_in_the_same_browser_gets_the_card_again(
     tab: Page, site: Site, merchant: Merchant, service: Running
 ) -> None:
     await tab.goto(site.page(merchant, "card", integrationType="virtual_card"))
@@ -131,10 +132,10 @@ async def test_a_card_whose_result_was_lost_is_had_again_by_the_same_button_in_t
 
 
 @LOOKS
-async def test_the_windows_that_only_the_sdk_shows_are_accessible(
+async def test_the_sdk_s_own_windows_are_accessible(
     tabs: Tabs, site: Site, merchant: Merchant, scheme: str
 ) -> None:
-    # Nobody opened this window, so that it cannot close itself.
+    # No script opened this window, so it cannot close itself.
     tabs.expect("status of 400|Scripts may close only")
     page = await tabs.open(color_scheme=scheme, viewport={"width": 375, "height": 812})
     for news in ("", "#slow", "#failed"):
@@ -185,7 +186,7 @@ async def test_the_button_is_accessible_in_each_of_its_states(
 async def test_the_modal_is_accessible_and_fits(
     tabs: Tabs, site: Site, merchant: Merchant, scheme: str, width: int
 ) -> None:
-    # axe's frames call each other by the origin of one of them.
+    # Inside frames, axe uses the origin of one frame for all calls.
     tabs.expect("Failed to execute 'postMessage'")
     page = await tabs.open(color_scheme=scheme, viewport={"width": width, "height": 800})
     await page.goto(site.page(merchant, "button", display="iframe"))

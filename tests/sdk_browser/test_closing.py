@@ -1,4 +1,4 @@
-"""Every way in which a checkout ends unpaid, and the callback for each: window closed, Escape, declined, expired."""
+"""Every way in which a checkout ends without a payment, with its callback: window closed, Escape, declined, expired."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from support.sdk_browser.hands import (
 from support.sdk_browser.merchant_site import Site
 
 pytestmark = pytest.mark.browser
-# The page's own timer: on a busy machine it is late with the others.
+# The limit uses the page's own timer, because on a busy machine all timers of the page are late together.
 A_SECOND_AFTER_CLOSING = """() => {
     const look = setInterval(() => {
         if (!popup.closed) return;
@@ -38,7 +38,7 @@ A_SECOND_AFTER_CLOSING = """() => {
 }"""
 
 
-async def test_a_popup_that_the_customer_closes_is_noticed_within_a_second_and_the_order_stays_open(
+async def test_a_popup_that_the_customer_closes_is_noticed_within_a_second_and_the_order_is_still_open(
     tab: Page, site: Site, merchant: Merchant, service: Running
 ) -> None:
     await tab.goto(site.page(merchant))
@@ -54,19 +54,19 @@ async def test_a_popup_that_the_customer_closes_is_noticed_within_a_second_and_t
     second_later = await (await tab.wait_for_function("window.secondLater")).json_value()
     assert asked.timing["startTime"] < second_later
     assert await the_order(service, merchant) == "Created"
-    # And the customer comes back to the same order.
+    # The customer can then come back to the same order.
     await buy(await popup_of(tab))
     await heard(tab, "onComplete")
     assert list((await orders(service, merchant)).values()) == ["Approved"]
 
 
-async def test_a_popup_that_is_closed_after_it_was_paid_is_told_as_complete(
+async def test_a_popup_that_is_closed_after_the_payment_is_reported_as_complete(
     tabs: Tabs, tab: Page, site: Site, merchant: Merchant, service: Running
 ) -> None:
     await tab.goto(site.page(merchant))
     popup = await popup_of(tab)
     await to_card(popup)
-    # Its words do not reach the page: the customer is faster.
+    # The customer closes the popup before its message reaches the page.
     tabs.expect("ERR_FAILED")
     await popup.route("**/static/page.js", lambda route: route.abort())
     await press_pay(popup)
@@ -78,7 +78,7 @@ async def test_a_popup_that_is_closed_after_it_was_paid_is_told_as_complete(
     assert "onClose" not in await all_heard(tab)
 
 
-async def test_leaving_by_the_checkout_s_own_way_out_ends_the_order(
+async def test_leaving_the_checkout_by_its_cancel_link_ends_the_order(
     tab: Page, site: Site, merchant: Merchant, service: Running
 ) -> None:
     await tab.goto(site.page(merchant))
@@ -91,7 +91,7 @@ async def test_leaving_by_the_checkout_s_own_way_out_ends_the_order(
 
 
 @pytest.mark.parametrize("inside", [False, True], ids=["on the modal", "in its frame"])
-async def test_escape_closes_the_modal_and_the_focus_is_where_it_was(
+async def test_escape_closes_the_modal_and_the_focus_returns_to_its_previous_element(
     tab: Page, site: Site, merchant: Merchant, *, inside: bool
 ) -> None:
     await tab.goto(site.page(merchant, display="iframe", host=site.elsewhere))
@@ -106,7 +106,7 @@ async def test_escape_closes_the_modal_and_the_focus_is_where_it_was(
     await expect(tab.locator("#buy")).to_be_focused()
 
 
-async def test_the_modal_takes_the_focus_keeps_it_and_locks_the_page_behind(
+async def test_the_modal_takes_and_keeps_the_focus_and_locks_the_page_behind_it(
     tab: Page, site: Site, merchant: Merchant
 ) -> None:
     await tab.goto(site.page(merchant, display="iframe", host=site.elsewhere))
@@ -139,7 +139,7 @@ async def test_the_modal_takes_the_focus_keeps_it_and_locks_the_page_behind(
 
 
 @pytest.mark.parametrize("display", ["popup", "iframe"])
-async def test_a_purchase_that_is_declined_is_told_as_declined(
+async def test_a_declined_purchase_is_reported_as_declined(
     tab: Page, site: Site, merchant: Merchant, service: Running, display: str
 ) -> None:
     await tab.goto(site.page(merchant, display=display))
@@ -148,7 +148,7 @@ async def test_a_purchase_that_is_declined_is_told_as_declined(
     assert await the_order(service, merchant) == "Declined"
 
 
-async def test_a_card_that_is_declined_can_be_followed_by_one_that_pays(
+async def test_after_a_declined_card_another_card_can_pay(
     tab: Page, site: Site, merchant: Merchant, service: Running
 ) -> None:
     await tab.goto(site.page(merchant, display="iframe", host=site.elsewhere))
@@ -162,7 +162,7 @@ async def test_a_card_that_is_declined_can_be_followed_by_one_that_pays(
 
 
 @pytest.mark.parametrize("display", ["popup", "iframe"])
-async def test_a_session_that_is_over_is_told_as_session_expired(
+async def test_an_expired_session_is_reported_as_session_expired(
     tabs: Tabs, tab: Page, site: Site, merchant: Merchant, service: Running, display: str
 ) -> None:
     await tab.goto(site.page(merchant, display=display))

@@ -14,7 +14,7 @@ ALWAYS = "4000002760003184"
 
 
 @pytest.mark.parametrize("display", ["popup", "iframe"])
-async def test_the_bank_s_page_opens_in_the_same_window_and_the_page_hears_of_the_purchase(
+async def test_the_bank_s_page_opens_in_the_same_window_and_the_shop_s_page_gets_the_result(
     tab: Page, site: Site, merchant: Merchant, service: Running, display: str
 ) -> None:
     host = site.elsewhere if display == "iframe" else ""

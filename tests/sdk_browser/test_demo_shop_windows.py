@@ -31,7 +31,7 @@ async def button_of(page: Page, shop: str, wish: str) -> Locator:
     return page.locator("pay-button")
 
 
-async def test_a_shopper_cancels_in_the_popup_tries_again_by_a_double_click_and_pays_one_order(
+async def test_a_shopper_who_cancels_in_the_popup_and_tries_again_with_a_double_click_pays_one_order(
     tabs: Tabs, shop: str
 ) -> None:
     page = await tabs.open(viewport=PHONE)
@@ -54,7 +54,7 @@ async def test_a_shopper_cancels_in_the_popup_tries_again_by_a_double_click_and_
     assert statuses == ["Approved", "Abandoned"]
 
 
-async def test_a_virtual_card_from_the_modal_is_charged_and_refunded_as_any_card(
+async def test_a_virtual_card_from_the_modal_is_charged_and_refunded_like_any_other_card(
     tabs: Tabs, shop: str
 ) -> None:
     page = await tabs.open()

@@ -1,4 +1,4 @@
-"""A page that is shouted at: ten thousand messages at once, and the checkout goes on."""
+"""A page gets ten thousand false messages at once, and the checkout still works."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.sdk_browser.merchant_site import Site
 
 pytestmark = pytest.mark.browser
 MESSAGES = 10_000
-# Words of every kind, from the window to itself; answers the milliseconds until the last of them was heard.
+# Posts messages of every kind from the window to itself. Returns the milliseconds until the last message was handled.
 SHOUT = """(messages) => new Promise((heard) => {
     const began = performance.now();
     addEventListener("message", (event) => event.data === "last" && heard(performance.now() - began));
@@ -23,7 +23,7 @@ SHOUT = """(messages) => new Promise((heard) => {
 })"""
 
 
-async def test_ten_thousand_messages_at_once_cost_a_millisecond_each_at_most_and_nobody_believes_them(
+async def test_ten_thousand_false_messages_at_once_cost_at_most_a_millisecond_each_and_are_ignored(
     tab: Page, site: Site, merchant: Merchant
 ) -> None:
     await tab.goto(site.page(merchant, display="iframe"))

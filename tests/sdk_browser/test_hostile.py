@@ -24,7 +24,7 @@ from support.sdk_browser.merchant_site import Site
 
 pytestmark = pytest.mark.browser
 WRONG_TOKEN = "00000000-0000-4000-8000-000000000000"
-# Every message there is, with every version and token that is worth a try; posted by whoever runs this.
+# Posts every kind of message, with every version and token that an attacker could try.
 FLOOD = """([target, origin, tokens]) => {
     const to = {opener: window.opener, parent: window.parent, top: window.top, self: window}[target] ?? window[target];
     const result = {orderId: "stolen", customer: {}};
@@ -45,14 +45,14 @@ def tokens_of(token: str) -> list[str | None]:
 
 
 async def token_of(service: Running, merchant: Merchant) -> str:
-    """The checkout's token, should an attacker have learnt it."""
+    """Return the checkout's token, which an attacker could know."""
     sql = "SELECT token FROM orders WHERE merchant_id = $1"
     ((token,),) = await service.context.pool.fetch(sql, merchant.merchant_id)
     return str(token)
 
 
 async def settled(page: Page) -> None:
-    """Every message that was posted to the page before has been heard."""
+    """Wait until the page has handled every message that was posted before."""
     await page.evaluate("""() => new Promise((heard) => {
         addEventListener("message", (event) => event.data === "last" && heard());
         postMessage("last", "*");
@@ -85,7 +85,7 @@ async def test_a_page_that_is_not_the_merchant_s_cannot_frame_the_checkout(
         assert tabs.known > before, address
 
 
-async def test_the_merchant_s_own_page_is_not_believed_in_the_checkout_s_name(
+async def test_messages_of_the_merchant_s_own_page_in_the_checkout_s_name_are_ignored(
     tab: Page, site: Site, merchant: Merchant, service: Running
 ) -> None:
     await tab.goto(site.page(merchant))
@@ -100,7 +100,7 @@ async def test_the_merchant_s_own_page_is_not_believed_in_the_checkout_s_name(
 
 @pytest.mark.parametrize("sandbox", [None, "allow-scripts", "allow-scripts allow-same-origin"])
 @pytest.mark.parametrize("host", ["same", "other"])
-async def test_a_frame_on_the_merchant_s_page_is_not_believed(
+async def test_messages_of_another_frame_on_the_merchant_s_page_are_ignored(
     tabs: Tabs, tab: Page, site: Site, merchant: Merchant, service: Running, sandbox: str | None, host: str
 ) -> None:
     tabs.expect("can escape its sandboxing")
@@ -128,7 +128,7 @@ async def test_a_frame_on_the_merchant_s_page_is_not_believed(
 
 
 @pytest.mark.parametrize("whose", ["the service", "the merchant", "another site"])
-async def test_another_window_is_not_believed_whosever_it_is(
+async def test_messages_of_another_window_are_ignored_whatever_its_site_is(
     tab: Page, site: Site, merchant: Merchant, service: Running, whose: str
 ) -> None:
     # The service's own page has the right origin and the right token, but this checkout was not opened in it.
@@ -149,7 +149,7 @@ async def test_another_window_is_not_believed_whosever_it_is(
     await expect(tab.locator("dialog")).to_be_visible()
 
 
-async def test_the_right_window_is_not_believed_with_a_wrong_token_or_version(
+async def test_messages_of_the_right_window_with_a_wrong_token_or_version_are_ignored(
     tab: Page, site: Site, merchant: Merchant
 ) -> None:
     await tab.goto(site.page(merchant, display="iframe"))
@@ -165,7 +165,7 @@ async def test_the_right_window_is_not_believed_with_a_wrong_token_or_version(
 
 
 @pytest.mark.parametrize("whose", ["the merchant", "another site", "nobody"])
-async def test_the_right_window_is_not_believed_once_a_page_of_another_origin_is_in_it(
+async def test_messages_of_the_right_window_are_ignored_once_it_shows_a_page_of_another_origin(
     tabs: Tabs, tab: Page, site: Site, merchant: Merchant, service: Running, whose: str
 ) -> None:
     host = site.elsewhere if whose == "another site" else site.origin
@@ -189,10 +189,10 @@ async def test_the_right_window_is_not_believed_once_a_page_of_another_origin_is
 
 
 @pytest.mark.parametrize("display", ["popup", "iframe"])
-async def test_the_checkout_obeys_and_answers_the_merchant_s_page_only(
+async def test_the_checkout_accepts_messages_only_from_the_merchant_s_page_and_answers_only_that_page(
     tabs: Tabs, tab: Page, site: Site, merchant: Merchant, service: Running, display: str
 ) -> None:
-    # The checkout is stolen into a window or a frame of another site, which then knows its token.
+    # Another site opens the checkout in a window, so that site knows the checkout's token.
     tabs.expect("frame-ancestors|Failed to execute 'postMessage'")
     await tab.goto(site.page(merchant, display=display))
     await (popup_of(tab) if display == "popup" else modal_of(tab))
@@ -217,7 +217,7 @@ async def test_the_checkout_obeys_and_answers_the_merchant_s_page_only(
     assert await hostile.evaluate("got.filter((it) => it !== 'last')") == []
 
 
-async def test_nothing_that_the_sdk_says_is_posted_to_anyone_who_listens() -> None:
+async def test_the_sdk_posts_every_message_to_a_fixed_origin() -> None:
     from pathlib import Path
 
     static = Path(__file__).parents[2] / "src/cuota/web/pages/static"
@@ -228,7 +228,7 @@ async def test_nothing_that_the_sdk_says_is_posted_to_anyone_who_listens() -> No
         assert json.dumps("*") not in text
 
 
-async def test_an_order_is_not_opened_by_a_page_of_another_site_that_has_no_signature(
+async def test_a_page_of_another_site_without_a_signature_cannot_open_an_order(
     tabs: Tabs, tab: Page, site: Site, merchant: Merchant, service: Running
 ) -> None:
     tabs.expect("status of 401")

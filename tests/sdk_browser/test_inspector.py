@@ -1,4 +1,4 @@
-"""`pay.js?inspect`: a panel with every message and the result of the signature check, never with a card number."""
+"""`pay.js?inspect` opens a panel that shows every message and the result of the signature check, but no card number."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def test_the_inspector_masks_a_card_in_every_line(tab: Page, site: Site, m
     assert f'"cvc": "{card["cvc"]}"' not in text
 
 
-async def test_without_the_wish_nothing_is_shown_and_nothing_is_loaded(
+async def test_without_the_parameter_inspect_no_panel_is_shown_or_loaded(
     tab: Page, site: Site, merchant: Merchant
 ) -> None:
     loaded: list[str] = []

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.mark.parametrize("variant", ["async", "twice", "strict"])
 @pytest.mark.parametrize("display", ["popup", "iframe"])
-async def test_the_script_works_on_a_page_that(
+async def test_the_script_works_on_every_kind_of_page(
     tab: Page, site: Site, merchant: Merchant, service: Running, variant: str, display: str
 ) -> None:
     await tab.goto(site.page(merchant, variant, display=display))
@@ -37,7 +37,7 @@ async def test_the_script_works_on_a_page_that(
     assert list((await orders(service, merchant)).values()) == ["Approved"]
 
 
-async def test_calls_that_came_before_the_script_are_made_in_order_and_a_wrong_one_is_the_page_s_error(
+async def test_calls_queued_before_the_script_loads_are_made_in_order_and_an_unknown_one_raises_an_error(
     tabs: Tabs, tab: Page, site: Site, merchant: Merchant
 ) -> None:
     tabs.expect("there is no function nonsense")
@@ -55,7 +55,7 @@ async def test_calls_that_came_before_the_script_are_made_in_order_and_a_wrong_o
     await heard(tab, "onComplete")
 
 
-async def test_a_click_before_the_script_is_there_opens_the_checkout_once_it_is(
+async def test_a_click_before_the_script_has_loaded_opens_the_checkout_once_it_has_loaded(
     tab: Page, site: Site, merchant: Merchant
 ) -> None:
     await tab.goto(site.page(merchant, "late"))
@@ -66,7 +66,7 @@ async def test_a_click_before_the_script_is_there_opens_the_checkout_once_it_is(
     await heard(tab, "onComplete")
 
 
-async def test_a_page_that_cuts_off_its_popups_gets_the_modal(
+async def test_a_page_whose_policy_isolates_popups_gets_the_modal(
     tab: Page, site: Site, merchant: Merchant
 ) -> None:
     await tab.goto(site.page(merchant, "coop"))
@@ -79,7 +79,7 @@ async def test_a_page_that_cuts_off_its_popups_gets_the_modal(
         await stray.wait_for_event("close")
 
 
-async def test_a_page_whose_own_policy_refuses_frames_goes_to_the_checkout_itself(
+async def test_a_page_whose_policy_refuses_frames_navigates_to_the_checkout(
     tabs: Tabs, tab: Page, site: Site, merchant: Merchant
 ) -> None:
     tabs.expect("frame-src|Framing")
@@ -88,10 +88,12 @@ async def test_a_page_whose_own_policy_refuses_frames_goes_to_the_checkout_itsel
     await tab.get_by_label("Mobile phone number").wait_for()
     assert tab.url.startswith(site.base)
     await buy(tab)
-    await tab.get_by_role("heading", name="Welcome back").wait_for()  # by itself, without a click
+    await tab.get_by_role("heading", name="Welcome back").wait_for()  # the checkout opens without a click
 
 
-async def test_the_pinned_script_runs_with_its_integrity(tabs: Tabs, site: Site, merchant: Merchant) -> None:
+async def test_the_script_with_a_pinned_integrity_hash_runs(
+    tabs: Tabs, site: Site, merchant: Merchant
+) -> None:
     page = await tabs.open()
     await page.goto(site.page(merchant, "late"))
     await page.evaluate(
@@ -109,7 +111,7 @@ async def test_the_pinned_script_runs_with_its_integrity(tabs: Tabs, site: Site,
     await page.wait_for_function("pay.version === '1'")
 
 
-async def test_express_asks_where_to_send_it_and_the_page_is_told(
+async def test_the_express_checkout_asks_for_a_shipping_address_and_the_page_gets_it(
     tab: Page, site: Site, merchant: Merchant
 ) -> None:
     await tab.goto(site.page(merchant, display="iframe", checkoutFlow="express", host=site.elsewhere))
@@ -131,7 +133,7 @@ async def test_express_asks_where_to_send_it_and_the_page_is_told(
     assert set(result) == {"customer", "orderId", "shippingAddress"}
 
 
-async def test_the_frame_s_address_is_of_this_very_order_and_holds_no_token(
+async def test_the_frame_s_address_contains_the_order_and_no_token(
     tab: Page, site: Site, merchant: Merchant, service: Running
 ) -> None:
     await tab.goto(site.page(merchant, display="iframe", host=site.elsewhere))

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.browser
 AUTHORIZE = "**/sdk/v1/checkouts"
 
 
-async def test_a_wrong_signature_is_told_in_words_with_the_sandbox_s_hint_and_the_window_goes(
+async def test_a_wrong_signature_is_explained_with_the_sandbox_s_hint_and_the_window_closes(
     tabs: Tabs, tab: Page, site: Site, merchant: Merchant, service: Running
 ) -> None:
     tabs.expect("status of 401")
@@ -45,7 +45,7 @@ async def test_a_wrong_signature_is_told_in_words_with_the_sandbox_s_hint_and_th
     assert (await tab.evaluate("promise"))["status"] == "error"
 
 
-async def test_wrong_fields_are_named_one_string_each(
+async def test_each_wrong_field_is_named_in_a_separate_message(
     tabs: Tabs, tab: Page, site: Site, merchant: Merchant
 ) -> None:
     tabs.expect("status of 400")
@@ -56,7 +56,7 @@ async def test_wrong_fields_are_named_one_string_each(
     await modal_gone(tab)
 
 
-async def test_missing_parameters_are_told_without_a_window(
+async def test_missing_parameters_are_reported_without_opening_a_window(
     tab: Page, site: Site, merchant: Merchant
 ) -> None:
     await tab.goto(site.page(merchant))
@@ -70,7 +70,7 @@ async def test_missing_parameters_are_told_without_a_window(
     assert len(tab.context.pages) == 1
 
 
-async def test_a_page_without_an_origin_of_its_own_opens_nothing(
+async def test_a_page_without_its_own_origin_cannot_open_a_checkout(
     tabs: Tabs, tab: Page, site: Site, merchant: Merchant, service: Running
 ) -> None:
     tabs.expect("status of 403")
@@ -83,12 +83,12 @@ async def test_a_page_without_an_origin_of_its_own_opens_nothing(
 
 
 @pytest.mark.parametrize("display", ["popup", "iframe"])
-async def test_offline_is_said_in_the_window_and_to_the_page_and_trying_again_works(
+async def test_an_offline_browser_is_reported_in_the_window_and_to_the_page_and_a_retry_works(
     tabs: Tabs, tab: Page, site: Site, merchant: Merchant, service: Running, display: str
 ) -> None:
     tabs.expect("ERR_INTERNET_DISCONNECTED")
     await tab.goto(site.page(merchant, display=display))
-    # The blank window is in the browser's cache once it was seen; a modal needs nothing.
+    # After its first use, the browser has the blank window in its cache. A modal needs no request.
     await tab.context.set_offline(True)
     if display == "popup":
         async with tab.expect_popup() as opening:
@@ -111,7 +111,7 @@ async def test_offline_is_said_in_the_window_and_to_the_page_and_trying_again_wo
 
 
 @pytest.mark.parametrize("display", ["popup", "iframe"])
-async def test_a_service_that_does_not_answer_is_said_in_the_window(
+async def test_an_unreachable_service_is_reported_in_the_window(
     tabs: Tabs, tab: Page, site: Site, merchant: Merchant, display: str
 ) -> None:
     tabs.expect("ERR_FAILED")
@@ -130,7 +130,7 @@ async def test_a_service_that_does_not_answer_is_said_in_the_window(
 
 
 @pytest.mark.parametrize("display", ["popup", "iframe"])
-async def test_a_slow_network_is_said_in_the_window_and_the_checkout_then_opens(
+async def test_a_slow_network_is_reported_in_the_window_and_then_the_checkout_opens(
     tab: Page, site: Site, merchant: Merchant, display: str
 ) -> None:
     await tab.goto(site.page(merchant, display=display))
@@ -159,7 +159,7 @@ async def test_a_slow_network_is_said_in_the_window_and_the_checkout_then_opens(
 
 
 @pytest.mark.parametrize("display", ["popup", "iframe"])
-async def test_an_answer_that_got_lost_is_asked_for_again_and_makes_no_second_order(
+async def test_a_request_whose_answer_was_lost_is_repeated_and_makes_no_second_order(
     tabs: Tabs, tab: Page, site: Site, merchant: Merchant, service: Running, display: str
 ) -> None:
     tabs.expect("ERR_FAILED")
@@ -180,7 +180,7 @@ async def test_an_answer_that_got_lost_is_asked_for_again_and_makes_no_second_or
 
 
 @pytest.mark.parametrize("committed", [True, False], ids=["after the charge", "before the charge"])
-async def test_a_browser_that_vanishes_after_the_click_on_pay_pays_at_most_once(
+async def test_a_browser_that_closes_after_the_click_on_pay_pays_at_most_once(
     tabs: Tabs, site: Site, merchant: Merchant, service: Running, *, committed: bool
 ) -> None:
     from cuota.flows.webhook.deliver_webhooks import publish_events
@@ -195,7 +195,7 @@ async def test_a_browser_that_vanishes_after_the_click_on_pay_pays_at_most_once(
         if committed:
             await route.fetch(max_redirects=0)
         pressed.set()
-        # Neither answered nor let through: the browser goes first.
+        # The request is neither answered nor forwarded before the browser closes.
 
     await popup.route("**/pay", cut)
     pressing = asyncio.create_task(press_pay(popup))
@@ -216,7 +216,7 @@ async def test_a_browser_that_vanishes_after_the_click_on_pay_pays_at_most_once(
         assert [each["url"] for each in sent] == [f"{site.origin}/webhooks"]
     else:
         assert (status, await charges(service, order_id), events) == ("Created", [], [])
-    # Another browser, the same signed text: the same order, paid once in all.
+    # Another browser opens the same signed text and gets the same order, which is paid once in total.
     again = await tabs.open()
     await again.goto(site.page(merchant))
     if committed:

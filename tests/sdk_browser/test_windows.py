@@ -45,7 +45,7 @@ async def test_a_purchase_in_the_popup_tells_the_page_after_the_service_has_comm
     assert await charges(service, order_id) == [2500]
 
 
-async def test_a_purchase_in_the_modal_needs_no_cookie_and_gives_the_focus_back(
+async def test_a_purchase_in_the_modal_needs_no_cookie_and_then_returns_the_focus(
     tab: Page, site: Site, merchant: Merchant, service: Running
 ) -> None:
     await tab.goto(site.page(merchant, host=site.elsewhere, display="iframe"))
@@ -73,14 +73,16 @@ async def test_a_purchase_in_the_popup_works_from_another_site_and_leaves_no_coo
     assert await tab.evaluate("[localStorage.length, sessionStorage.length]") == [0, 0]
 
 
-async def test_a_redirect_leads_to_the_checkout_and_back_and_the_same_call_then_tells_the_result(
+async def test_a_redirect_goes_to_the_checkout_and_back_and_the_same_call_then_returns_the_result(
     tab: Page, site: Site, merchant: Merchant
 ) -> None:
     shop = site.page(merchant, display="redirect", redirectConfirmUrl=f"{site.origin}/confirm")
     await tab.goto(shop)
     await tab.locator("#buy").click()
     await buy(tab)
-    await tab.get_by_role("heading", name="Welcome back").wait_for()  # by itself, without a click
+    await tab.get_by_role(
+        "heading", name="Welcome back"
+    ).wait_for()  # the page gets the result without a click
     assert tab.url.startswith(f"{site.origin}/confirm?")
     await tab.goto(shop)
     await tab.locator("#buy").click()
@@ -89,7 +91,7 @@ async def test_a_redirect_leads_to_the_checkout_and_back_and_the_same_call_then_
 
 
 async def test_a_blocked_popup_becomes_a_modal(tab: Page, site: Site, merchant: Merchant) -> None:
-    # No click at all: the browser blocks the window that a queued call asks for.
+    # There was no click, so the browser blocks the window of a queued call.
     await tab.goto(site.page(merchant, "unasked"))
     await buy(await modal_of(tab, click=False))
     await heard(tab, "onComplete")
@@ -97,7 +99,7 @@ async def test_a_blocked_popup_becomes_a_modal(tab: Page, site: Site, merchant: 
 
 
 @pytest.mark.parametrize("display", ["popup", "iframe"])
-async def test_a_callback_s_promise_is_awaited_before_the_window_is_put_away(
+async def test_a_callback_s_promise_is_awaited_before_the_window_closes(
     tab: Page, site: Site, merchant: Merchant, display: str
 ) -> None:
     await tab.goto(site.page(merchant, display=display))
@@ -134,7 +136,9 @@ async def test_a_double_click_opens_one_window_and_one_order_and_a_second_call_b
     assert await all_heard(tab) == DONE
 
 
-async def test_both_names_of_the_sdk_are_one_object(tabs: Tabs, site: Site, merchant: Merchant) -> None:
+async def test_both_names_of_the_sdk_refer_to_the_same_object(
+    tabs: Tabs, site: Site, merchant: Merchant
+) -> None:
     page = await tabs.open()
     await page.goto(site.page(merchant))
     assert await page.evaluate("pay.apiCheckout === pay.payApiCheckout && Object.keys(pay.apiCheckout).sort()") == [
@@ -144,7 +148,7 @@ async def test_both_names_of_the_sdk_are_one_object(tabs: Tabs, site: Site, merc
     assert set(names) == {"pay", "loadPay"}
 
 
-async def test_the_same_signed_text_opened_again_after_it_was_paid_is_no_second_order(
+async def test_opening_the_same_signed_text_after_the_payment_makes_no_second_order(
     tab: Page, site: Site, merchant: Merchant, service: Running
 ) -> None:
     await tab.goto(site.page(merchant))
@@ -158,7 +162,7 @@ async def test_the_same_signed_text_opened_again_after_it_was_paid_is_no_second_
     assert await charges(service, first["orderId"]) == [2500]
 
 
-async def test_a_page_that_leads_on_in_its_callback_leaves_no_window_behind(
+async def test_a_page_that_navigates_away_in_its_callback_leaves_no_window_open(
     tab: Page, site: Site, merchant: Merchant
 ) -> None:
     await tab.goto(site.page(merchant))

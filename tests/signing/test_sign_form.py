@@ -1,4 +1,5 @@
-"""docs/gateway: each language signs a form as the service verifies it; the page shows what is tested."""
+"""docs/gateway: in each language, the example signs a form that the service accepts. The page shows the tested
+examples."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ def program(language: str) -> str:
 
 
 async def run(language: str, fields: dict[str, str], secret: str) -> dict[str, str]:
-    """What the program prints, read as JSON."""
+    """Return the program's output, read as JSON."""
     process = await asyncio.create_subprocess_exec(
         program(language), str(DOCS / "gateway" / FILES[language]),
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
@@ -48,7 +49,7 @@ async def run(language: str, fields: dict[str, str], secret: str) -> dict[str, s
 
 
 @pytest.mark.parametrize("language", FILES)
-async def test_what_a_language_signs_is_accepted_as_a_form_and_as_a_link(
+async def test_a_form_signed_in_each_language_is_accepted_as_a_form_and_as_a_link(
     merchant: Merchant, language: str
 ) -> None:
     values = {name: value for name, value in VALUES.items() if name != "metadata.every"}
@@ -62,13 +63,13 @@ async def test_what_a_language_signs_is_accepted_as_a_form_and_as_a_link(
 
 
 @pytest.mark.parametrize("language", FILES)
-async def test_a_language_encodes_every_character_as_the_service_does(language: str) -> None:
+async def test_each_language_encodes_every_character_like_the_service(language: str) -> None:
     signed = await run(language, VALUES, "a secret")
     assert signed.pop("signature") == pay_signature("a secret", signed_text(list(VALUES.items())))
     assert signed == VALUES
 
 
-def test_the_text_is_what_python_calls_form_encoded() -> None:
+def test_the_signed_text_is_form_encoded_as_by_python() -> None:
     fields = [("b", "~*"), ("a", "x y"), ("Signature", "s"), ("B", "é")]
     assert signed_text(fields) == b"B=%C3%A9&a=x+y&b=~%2A"
 
@@ -86,7 +87,7 @@ async def test_the_page_s_example_is_right() -> None:
 
 
 @pytest.mark.parametrize(("fence", "name"), [("python", "sign_form.py"), ("js", "sign_form.mjs")])
-def test_the_page_shows_exactly_what_is_tested(fence: str, name: str) -> None:
+def test_the_page_shows_exactly_the_tested_examples(fence: str, name: str) -> None:
     shown = re.findall(rf"^```{fence}\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
     assert (DOCS / "gateway" / name).read_text() in shown
 
@@ -98,7 +99,7 @@ async def test_the_page_s_shop_system_request_is_accepted(merchant: Merchant) ->
     assert answer.status_code == 200, answer.text
 
 
-async def test_what_the_page_says_of_php_is_so() -> None:
+async def test_the_page_s_statement_about_php_is_right() -> None:
     line = "str_replace('%7E', '~', urlencode($text))"
     assert line in PAGE
     php = needed("php")

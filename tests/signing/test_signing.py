@@ -1,4 +1,5 @@
-"""docs/signing: each language signs the same bytes as the service verifies; docs/sdk.md shows what is tested."""
+"""docs/signing: in each language, the example signs exactly the bytes that the service verifies. docs/sdk.md shows the
+tested examples."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ def program(language: str) -> str:
 
 
 def run(command: list[str], given: bytes = b"") -> dict[str, str]:
-    """What the program prints, read as JSON."""
+    """Return the program's output, read as JSON."""
     environment = {**os.environ, "SIGNING_SECRET": SECRET, "PYTHONIOENCODING": "utf-8", "LC_ALL": "C.UTF-8"}
     done = subprocess.run(command, input=given, env=environment, check=True, capture_output=True, timeout=60)
     return dict(json.loads(done.stdout))
@@ -48,7 +49,9 @@ def run(command: list[str], given: bytes = b"") -> dict[str, str]:
 
 @pytest.mark.parametrize("vector", VECTORS.values(), ids=VECTORS)
 @pytest.mark.parametrize("language", FILES)
-def test_a_language_signs_the_exact_bytes_and_hands_them_on(language: str, vector: bytes) -> None:
+def test_each_language_signs_the_exact_bytes_and_passes_them_on_unchanged(
+    language: str, vector: bytes
+) -> None:
     signed = run([program(language), str(DOCS / "signing" / FILES[language])], vector)
     assert signed["body"].encode() == vector
     assert signed["signature"] == pay_signature(SECRET, vector)
@@ -69,7 +72,7 @@ HOW = {"python": ["-c"], "node": ["--input-type=module", "-e"], "php": ["-r"]}
 
 
 @pytest.mark.parametrize("language", FILES)
-def test_an_object_is_printed_once_and_that_text_is_signed(language: str) -> None:
+def test_an_object_is_serialized_once_and_that_text_is_signed(language: str) -> None:
     code = OBJECTS[language].format(folder=str(DOCS / "signing"))
     signed = run([program(language), *HOW[language], code])
     assert signed["signature"] == pay_signature(SECRET, signed["body"].encode())
@@ -78,14 +81,14 @@ def test_an_object_is_printed_once_and_that_text_is_signed(language: str) -> Non
 
 @pytest.mark.parametrize("vector", [name for name in VECTORS if name != "a byte order mark"])
 @pytest.mark.parametrize("as_text", [True, False])
-def test_the_client_signs_text_and_bytes_as_they_are(vector: str, as_text: bool) -> None:  # noqa: FBT001
+def test_the_client_signs_text_and_bytes_unchanged(vector: str, as_text: bool) -> None:  # noqa: FBT001
     raw = VECTORS[vector]
     body, signature = sign(raw.decode() if as_text else raw, SECRET)
     assert body.encode() == raw
     assert signature == pay_signature(SECRET, raw)
 
 
-def test_the_client_prints_a_mapping_once_with_exact_decimals() -> None:
+def test_the_client_serializes_a_mapping_once_with_exact_decimals() -> None:
     request: dict[str, Any] = {
         "z": "Café ☕",
         "order": {"amount": cents(1000), "price": Decimal("10.0"), "lines": ({"quantity": 2},)},
@@ -101,12 +104,12 @@ def test_the_client_prints_a_mapping_once_with_exact_decimals() -> None:
 
 
 @pytest.mark.parametrize("bad", [b"[]", "1", b"\xff", "{", "", {"a": "\ud800"}])
-def test_what_no_checkout_takes_is_not_signed(bad: Any) -> None:
+def test_data_that_no_checkout_accepts_is_not_signed(bad: Any) -> None:
     with pytest.raises(ValueError, match=r"JSON|Expecting|codec"):
         sign(bad, SECRET)
 
 
-def test_a_float_and_an_empty_secret_are_not_signed() -> None:
+def test_a_float_and_an_empty_secret_are_refused() -> None:
     with pytest.raises(TypeError, match=r"body\.order\.amount is the float 59\.98"):
         sign({"order": {"amount": 59.98}}, SECRET)
     with pytest.raises(ValueError, match="empty"):
@@ -114,7 +117,7 @@ def test_a_float_and_an_empty_secret_are_not_signed() -> None:
 
 
 @pytest.mark.parametrize(("fence", "name"), [("python", "sign.py"), ("js", "sign.mjs"), ("php", "sign.php")])
-def test_the_page_shows_exactly_what_is_tested(fence: str, name: str) -> None:
+def test_the_page_shows_exactly_the_tested_examples(fence: str, name: str) -> None:
     shown = re.findall(rf"^```{fence}\n(.*?)^```$", SECTION, re.DOTALL | re.MULTILINE)
     assert (DOCS / "signing" / name).read_text() in shown
 

@@ -44,7 +44,7 @@ class CommandServer:
     def run(
         self, arguments: Sequence[str], environment: dict[str, str], seconds: float
     ) -> subprocess.CompletedProcess[str]:
-        """Run one command to its end. Kill it and raise TimeoutError when it takes longer than `seconds`."""
+        """Run one command to its end. If it takes longer than `seconds`, kill it and raise TimeoutError."""
         asked = json.dumps([list(arguments), environment, str(Path.cwd())]).encode()
         ours, theirs = socket.socketpair()
         with ours, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -98,7 +98,8 @@ def _serve(client: socket.socket) -> list[str]:
 
 
 def _wait_for_a_child(client: socket.socket) -> None:
-    """Fork; returns in the child. This process tells the child's id and exit code, and ends, so that commands may overlap."""
+    """Fork, and return in the child. The parent reports the child's id and exit code, and ends, so that
+    commands may overlap."""
     pid = os.fork()
     if pid == 0:
         client.close()
@@ -109,7 +110,8 @@ def _wait_for_a_child(client: socket.socket) -> None:
 
 
 def _become(asked: bytes, streams: list[int]) -> list[str]:
-    """Take the command's environment, folder and output; return its arguments."""
+    """Set this process's environment, folder and output to the command's, and return the command's
+    arguments."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     arguments, environment, folder = json.loads(asked)
     for stream, number in zip(streams, (1, 2), strict=True):
@@ -117,10 +119,10 @@ def _become(asked: bytes, streams: list[int]) -> list[str]:
         os.close(stream)
     os.environ.clear()
     os.environ.update(environment)
-    # A new Python would find its modules there first.
+    # A new Python process searches the working folder first.
     sys.path[:0] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
     os.chdir(folder)
-    # As Python opens them for a program whose output goes into a file.
+    # Python opens its output in this way if the output goes into a file.
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)  # noqa: SIM115
     return list(arguments)

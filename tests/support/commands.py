@@ -21,7 +21,7 @@ COMMAND = f"{sys.executable} -m cuota"
 
 @dataclass(frozen=True)
 class Cuota:
-    """The command, on one data folder."""
+    """Runs `cuota` commands on one data folder."""
 
     data: Path
 

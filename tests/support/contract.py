@@ -34,7 +34,7 @@ def _no_constant(name: str) -> None:
 
 
 class Contract:
-    """The document, with one validator for each schema, built when it is first needed."""
+    """The OpenAPI document. The validator of each schema is built when it is first needed."""
 
     def __init__(self, base_url: str = "https://pay.example") -> None:
         self.document: dict[str, Any] = dict(load_contract(base_url).items())

@@ -1,4 +1,4 @@
-"""The formats that the contract names, checked as the service means them."""
+"""Checks the formats that the OpenAPI document names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ FORMATS = FormatChecker(formats=())
 
 @FORMATS.checks("amount", raises=ValueError)
 def _amount(value: object) -> bool:
-    """At most two decimal places and 18 digits, in value. Numbers are read as decimals, never as floats."""
+    """Allow at most two decimal places and 18 digits, not counting trailing zeros. Numbers are read as
+    decimals, never as floats."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return True
     number = Decimal(str(value)) if isinstance(value, float) else Decimal(value)

@@ -1,4 +1,5 @@
-"""Random disputes and chargebacks of a campaign, through the flows, and what they must do to the merchant's money."""
+"""Makes random disputes and chargebacks of a campaign through the flows, and says how the merchant's money
+must change."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ PAID = 25_000
 
 
 async def dispute(own: Own, model: Model, chance: random.Random) -> None:
-    """Open a dispute of one of the orders, or do the next thing in one that is open."""
+    """Open a dispute about one of the orders, or do the next step in an open one."""
     order = chance.choice(model.orders)
     if order.dispute is None:
         await _open(own, model, order, chance)
@@ -64,7 +65,8 @@ async def _open(own: Own, model: Model, order: OrderModel, chance: random.Random
 
 
 async def close_due(own: Own, models: list[Model]) -> None:
-    """Do what is due in disputes, and tell the models which of them closed. Nobody answered: that loses."""
+    """Do what is due in disputes, and update the models of those that closed. A dispute that nobody answered
+    is lost."""
     assert await settle_due_disputes(own.context)
     for model in models:
         rows = await own.context.pool.fetch(CLOSED, model.merchant.merchant_id)
@@ -80,7 +82,7 @@ async def close_due(own: Own, models: list[Model]) -> None:
 
 
 async def charge_back(own: Own, model: Model, chance: random.Random) -> None:
-    """Let the card network take the first payment of an order back, or decide about one that it took."""
+    """Let the card network take back the first payment of an order, or decide a chargeback that is open."""
     order = chance.choice(model.orders)
     if order.charged_back is False:
         return
@@ -99,7 +101,7 @@ async def charge_back(own: Own, model: Model, chance: random.Random) -> None:
 def _taken(model: Model, order: OrderModel) -> None:
     room = order.captured - order.refunded
     part = min(order.first, room)
-    # What the consumer claims must fit into what was captured, and into what the bank has not taken.
+    # The consumer can claim at most what was captured, and at most what the bank has not taken back.
     overlap = max(0, part - (room - order.withheld), order.withheld - order.others)
     order.charged_back, order.withheld_for_bank = True, part
     model.settle(order, overlap)
@@ -112,7 +114,8 @@ def _won(model: Model, order: OrderModel) -> None:
 
 
 def _lost(model: Model, order: OrderModel) -> None:
-    # Also what was captured after the bank took the payment. The consumer's dispute gives up what it withholds of that.
+    # The chargeback also covers what was captured after the bank took the payment. If the consumer's dispute
+    # withholds part of that, the dispute gives it up.
     refunded = min(order.first, order.captured - order.refunded)
     rest = order.captured - order.refunded - order.withheld
     model.settle(order, max(0, refunded - rest))

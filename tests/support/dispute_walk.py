@@ -47,7 +47,7 @@ class ProvenPayout:
 
 
 async def walk(own: Own, chance: random.Random, orders: list[Order], steps: int) -> None:
-    """Do random things to these orders. What the service refuses changes nothing."""
+    """Do random operations on these orders. An operation that the service refuses changes nothing."""
     for _ in range(steps):
         order = chance.choice(orders)
         try:
@@ -112,7 +112,8 @@ def _is_open(dispute: Dispute) -> bool:
 
 
 async def paid_out(own: Own) -> ProvenPayout:
-    """Settle everything so far, close it into one payout, and read it with the merchant's own events."""
+    """Settle everything so far, close it into one payout, and read that payout with the merchant's own
+    events."""
     merchant = own.merchant
     await publish_events(own.context)
     while await settle_merchant(own.context, merchant.merchant_id):

@@ -1,4 +1,4 @@
-"""Opens disputes and chargebacks about real orders, and lets their time pass."""
+"""Opens disputes and chargebacks about real orders, and lets their deadlines pass."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def charged_back(
 async def network_decides(
     merchant: Merchant, order: dict[str, Any], dispute: Dispute, *, for_consumer: bool
 ) -> Dispute:
-    """The card network decides a chargeback."""
+    """Decide a chargeback as the card network."""
     context = merchant.service.context
 
     def decide(read: DisputedOrder) -> Outcome | None:

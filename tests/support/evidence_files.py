@@ -41,5 +41,5 @@ TEXT = "It came broken. Zoë\n".encode()
 
 
 def large_jpeg(size: int) -> bytes:
-    """Return a JPEG of `size` bytes: as a phone does, it appends data after the picture."""
+    """Return a JPEG of `size` bytes, which has data after the picture, as phones write it."""
     return JPEG + b"\x01" * (size - len(JPEG))

@@ -1,7 +1,7 @@
 """Chooses where the databases of the tests are: in memory if there is room, otherwise on the disk.
 
 PostgreSQL waits for the disk at each commit. On a busy machine such a wait takes 10 ms and more, and the suite
-commits some hundred thousand times. A killed process loses nothing in either place; only a power failure would. `make
+commits some hundred thousand times. A killed process loses no data in either place; only a power failure would. `make
 faults` sets FAULTS_LONG and uses the disk. If TMPDIR is set, its folder is used.
 """
 

@@ -83,7 +83,8 @@ async def form(merchant: Merchant, **changed: str | None) -> httpx.Response:
 
 
 async def at_once(call: Callable[[], Awaitable[httpx.Response]]) -> str:
-    """Make a call 64 times at once. Return the one address of all answers; a busy machine may also answer 503."""
+    """Make a call 64 times at once. All successful answers must contain one address, which is returned. Allow 503, for
+    busy machines."""
     answers = await asyncio.gather(*(call() for _ in range(64)))
     told = [(answer.status_code, answer.text[:200]) for answer in answers if answer.status_code != 303]
     assert {status for status, _ in told} <= {503}, told

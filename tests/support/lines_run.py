@@ -9,7 +9,8 @@ from typing import Any
 
 
 def lines_run(call: Callable[[], object], refusal: type[Exception]) -> int:
-    """How many lines of Python a call runs until it returns or raises `refusal`: the same on a fast machine and on a busy one."""
+    """Return how many lines of Python a call runs until it returns or raises `refusal`. The machine's speed does not
+    change this number."""
     count = 0
 
     def trace(frame: FrameType, event: str, argument: Any) -> Callable[..., Any]:

@@ -1,7 +1,7 @@
-"""In what order several test processes take the test files: the longest first.
+"""Sorts the test files for several test processes: the longest first.
 
 Each process takes the next file when it has finished one. A long file that comes last would run while the other processes have
-nothing to do. The order of the other files, and of the tests in a file, stays.
+nothing to do. The order of the other files, and of the tests in a file, does not change.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class Clock:
 
     @asynccontextmanager
     async def moved(self, **by: float) -> AsyncIterator[None]:
-        """Inside the block, the clock is later by timedelta(**by)."""
+        """Inside the block, the clock is ahead by timedelta(**by)."""
         self.ahead += timedelta(**by)
         try:
             yield

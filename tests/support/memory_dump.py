@@ -1,4 +1,4 @@
-"""Reads the memory of running processes, as somebody who took over the machine would."""
+"""Reads the memory of running processes, like an attacker who took over the machine."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-# Start, end, private or shared, and what is mapped.
+# A line's fields: start, end, private or shared, and what is mapped.
 _REGION = re.compile(r"([0-9a-f]+)-([0-9a-f]+) rw.([ps]) (.*)", re.ASCII)
 PIECE = 8 * 1024 * 1024
-# Pieces overlap, so that a text on the border of two is found.
+# Pieces overlap, so that a text on the border between two pieces is found.
 OVERLAP = 256
 
 
@@ -45,12 +45,12 @@ def memory(process: psutil.Process, seen: set[str]) -> Iterator[bytes]:
                     opened.seek(place)
                     yield opened.read(min(PIECE + OVERLAP, last - place))
                 except OSError:
-                    break  # the region is gone, or cannot be read by anybody
+                    break  # the region no longer exists, or no process can read it
                 place += PIECE
 
 
 def holders(processes: list[psutil.Process], texts: dict[str, bytes]) -> dict[str, set[str]]:
-    """Return by name of the text the processes whose memory contains it."""
+    """Return, for each text's name, the processes whose memory contains the text."""
     found: dict[str, set[str]] = {name: set() for name in texts}
     seen: set[str] = set()
     for process in processes:

@@ -27,7 +27,7 @@ HOW = {
 def needed(program: str) -> str:
     """Return the program's path.
 
-    If it is missing, skip the test; in CI, fail, because otherwise CI would prove less than it claims.
+    If the program is missing, skip the test. In CI, fail instead: otherwise CI would prove less than it claims.
     """
     found = (os.environ.get("CHROMIUM") if program == "chromium" else None) or shutil.which(program)
     if found is None:

@@ -29,7 +29,8 @@ def sdk() -> Path:
 
 @cache
 def installed(folder: Path) -> Path:
-    """Install once in a run, even if several processes ask at the same time, and only if the lock file has changed."""
+    """Install the tools if the lock file has changed: once in a run, even if several processes call this at the same
+    time."""
     needed("npm")
     there = folder / "node_modules/.package-lock.json"
     with (folder / "package-lock.json").open() as lock:

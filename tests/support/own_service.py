@@ -1,6 +1,6 @@
 """The whole application on the test's own database, without a port.
 
-A test may damage it without an effect on other tests.
+A test may damage this service without an effect on other tests.
 """
 
 from __future__ import annotations

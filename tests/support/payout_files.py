@@ -1,4 +1,4 @@
-"""Payouts as files for a bank, and what programs that others wrote find in them."""
+"""Writes payouts as files for a bank, and reads the files with other authors' programs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ US = Originator("Cuota Payments Inc.", "1234567890", "First Bank of Springfield"
 
 
 async def amounts_in_files(payouts: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Write one file for the payouts of each cutoff, in both formats. Return the cents that carta-ach reads, payout by payout.
+    """Write one file for the payouts of each cutoff, in both formats. Return the cents of each payout that carta-ach
+    reads.
 
     ISO's schema must accept the same payments as pain.001.
     """

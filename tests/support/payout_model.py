@@ -1,4 +1,4 @@
-"""What a merchant must be paid, computed without the service's code: fees, reserves, payouts, and payouts that came back."""
+"""Computes what a merchant must be paid, without the service's code: fees, reserves, payouts, and returned payouts."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class OrderModel:
     returnable: int = 0
     returned: int = 0
     voided: int = 0
-    # What the first payment, which a card has paid, and the other payments still are.
+    # What is left of the first payment, which a card has paid, and of the other payments.
     first: int = 25_000
     others: int = 75_000
-    # The open dispute: its id and what it withholds; the decision, once it is made.
+    # The open dispute: its id, the cents that it withholds, and its decision once there is one.
     dispute: UUID | None = None
     withheld: int = 0
     lost: bool | None = None
@@ -54,7 +54,7 @@ class OrderModel:
         return 0 if self.dispute else self.refundable
 
     def give_back(self, cents: int) -> None:
-        """Reduce the plan: the unpaid payments first."""
+        """Reduce the plan, beginning with the unpaid payments."""
         unpaid = min(self.others, cents)
         self.others -= unpaid
         self.first -= cents - unpaid
@@ -99,7 +99,7 @@ class Model:
         self.settle(order, cents)
 
     def settle(self, order: OrderModel, cents: int) -> None:
-        """The consumer has `cents` back by another way: the dispute withholds as much less."""
+        """The consumer got `cents` back in another way, so the dispute withholds that much less."""
         less = min(order.withheld, cents)
         order.withheld -= less
         self.line("dispute_released", less)
@@ -115,7 +115,8 @@ class Model:
         self.line("fee_returned", due)
 
     def came_back(self, payout_id: UUID, cents: int, account: UUID) -> None:
-        """Record a payout that the bank refused or returned. Payouts pause if its account is still in force."""
+        """Record a payout that the bank refused or returned. If the payout's account is still in force, payouts are
+        paused."""
         assert payout_id not in self.back
         self.back[payout_id] = cents
         self.line("payout_returned", cents)

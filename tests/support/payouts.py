@@ -1,4 +1,4 @@
-"""A payout as the closing of a batch leaves it, and what the tests read about it."""
+"""Makes a payout as the closing of a batch does, and reads its rows for the tests."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def make_payout(
             RETURNING s.payouts, was.closed + 1 AS first_line, s.lines AS last_line, was.open_net""",
             merchant_id,
         )  # fmt: skip
-        # Lines of payouts that came back are open too, and this payout takes them with it.
+        # The lines of returned payouts are open too, so this payout includes them.
         number, amount = row["payouts"], row["open_net"]
         await session.fetchrow(
             "SELECT post_merchant_transfer($1, 'payout', $2, 'merchant_payable', 'payouts_in_transit', $3, 'USD', $4, NULL, NULL)",
@@ -63,7 +63,7 @@ async def make_payout(
 async def _account(
     context: Context, session: Any, merchant_id: UUID, details: BankDetails, now: datetime
 ) -> UUID:
-    """Return the account in force if it has this number. Else put one with this number in force."""
+    """Return the account in force if it has this number. Otherwise put an account with this number in force."""
     found = await session.fetchrow(
         """SELECT account_id, last4 FROM bank_accounts WHERE merchant_id = $1 AND effective_at <= $2
         ORDER BY effective_at DESC, created_at DESC LIMIT 1""",
@@ -102,7 +102,7 @@ async def postings(context: Context, payout_id: UUID) -> list[tuple[str, str, st
 
 
 async def returned_lines(context: Context, payout_id: UUID) -> list[int]:
-    """Return the cents of each settlement line that credits the payout back."""
+    """Return the cents of each settlement line that credits the payout back to the merchant."""
     rows = await context.pool.fetch(
         "SELECT net FROM settlement_lines WHERE cause = $1 AND type = 'payout_returned'", payout_id
     )

@@ -1,4 +1,4 @@
-"""Settings of a production environment, except that its rails do not exist."""
+"""Settings of a production environment, whose rails do not exist."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from support.makers import Clock, Running
 
 @asynccontextmanager
 async def running(settings: config.Settings, where: dict[str, object]) -> AsyncIterator[Running]:
-    """The whole application on loopback, in this process, on the port of its public_url, with a movable clock."""
+    """Run the whole application in this process, on loopback and the port of its public_url, with a movable clock."""
     clock = Clock()
     async with runtime.opened(settings, where, pool_size=16, now=clock.now) as context:
         moved = replace(context, happened=count)

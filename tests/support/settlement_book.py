@@ -1,4 +1,4 @@
-"""A payout of a merchant with the events that reported it, made without the service, for the tests of the client."""
+"""Makes a merchant's payout and the events that reported it, without the service, for the tests of the client."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ Moves = list[tuple[int, bool, int]]
 
 
 def book(moves: Moves, policy: RefundFee, percent: int, fixed: int, reserve: int = 0, first: int = 5) -> Book:
-    """Captures and refunds of three orders, settled with the service's own rules for fees."""
+    """Return a payout of captures and refunds of three orders, with fees by the service's own rules."""
     rules = SettlementTerms(1, START - timedelta(days=9), percent, fixed, policy)
     terms = Terms(1, rules.valid_from, cents(percent), cents(fixed), policy.value, cents(reserve), {})
     lines: list[PayoutLine] = []

@@ -71,13 +71,13 @@ async def write_lines(merchant: Merchant, rows: list[Row]) -> None:
 
 
 async def carry(merchant: Merchant) -> None:
-    """Pass a cutoff at which nothing was paid: all lines so far are carried."""
+    """Close a batch that paid nothing, so that all lines so far are carried."""
     sql = "UPDATE settlements SET carried = open_net, carried_line = lines WHERE merchant_id = $1"
     await merchant.service.context.pool.execute(sql, merchant.merchant_id)
 
 
 async def write_account(merchant: Merchant) -> None:
-    """Give the merchant a bank account that is in force, if it has none."""
+    """If the merchant has no bank account, give it one that is in force."""
     await merchant.service.context.pool.execute(
         _ACCOUNT, merchant.merchant_id, uuid4(), CLOSED - timedelta(days=400)
     )
@@ -119,7 +119,8 @@ async def write_terms(merchant: Merchant, at: datetime | None = None, **given: A
 
 
 async def lines_of_the_feed(merchant: Merchant) -> None:
-    """Write a line for each capture and refund of the feed, and for its fees. A merchant's first version of terms counts."""
+    """Write a line for each capture and refund of the feed, and for its fees. The fees follow the merchant's first
+    version of terms."""
     pool = merchant.service.context.pool
     stored = await versions.read_all(pool, merchant.merchant_id)
     found = await pool.fetch(_FEED, merchant.merchant_id)

@@ -1,4 +1,4 @@
-"""Environments for programs that the tests run beside the product, each made once from its lock file, in .venv/NAME."""
+"""Makes Python environments for tools of the tests, each made once from its lock file, in .venv/NAME."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SECONDS = 300
 
 @dataclass(frozen=True)
 class ToolEnvironment:
-    """An environment of its own. `lock` is a path in this repository."""
+    """A separate Python environment. `lock` is a path in this repository."""
 
     name: str
     lock: str
@@ -38,7 +38,8 @@ class ToolEnvironment:
         return self.folder / "bin/python"
 
     def _made(self) -> str | None:
-        """Make the environment unless it is there. Several test processes make it once. Return what went wrong, or None."""
+        """Make the environment unless it exists. Several test processes together make it only once. Return the error's
+        text, or None."""
         self.folder.parent.mkdir(exist_ok=True)
         lock_file = ROOT / self.lock
         ready, digest = self.folder / "ready", hashlib.sha256(lock_file.read_bytes()).hexdigest()

@@ -96,7 +96,7 @@ async def paid(shop: Merchant, created: dict[str, Any]) -> Virtual:
 
 
 async def everything(where: dict[str, Any]) -> dict[str, str]:
-    """Return every row of every table as text, except the inbox, which stands for the consumers' own phones."""
+    """Return every row of every table as text, except the sandbox's inbox, which simulates the consumers' phones."""
     connection = await asyncpg.connect(**where)
     try:
         sql = """SELECT format('%I.%I', schemaname, tablename) FROM pg_tables

@@ -1,4 +1,4 @@
-"""calibration_page: a trial's report as one file that fetches nothing."""
+"""trial/page: a trial's report as one HTML file that loads nothing else."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def found() -> TrialReport:
 
 
 class Page(HTMLParser):
-    """Reads a page and holds that every element is closed where it should be."""
+    """Reads a page, and checks that every element is closed in the right place."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ class Page(HTMLParser):
         ]
 
 
-def test_the_page_is_whole_and_fetches_nothing(found: TrialReport) -> None:
+def test_the_page_is_complete_and_loads_nothing(found: TrialReport) -> None:
     text = calibration_html(found)
     page = Page(text)
     assert page.open == []
@@ -92,10 +92,10 @@ def test_the_plot_has_a_dot_and_a_line_for_each_group_inside_its_frame(found: Tr
         assert 0 <= float(whisker["y2"] or "") <= y <= float(whisker["y1"] or "") < height
 
 
-def test_a_dot_stands_where_its_numbers_say(found: TrialReport) -> None:
+def test_a_dot_is_at_the_position_of_its_numbers(found: TrialReport) -> None:
     one = Bin(orders=100, losses=10, predicted=0.05, observed=Rate(0.1, 0.05, 0.2))
     page = Page(calibration_html(replace(found, calibration=(one,))))
-    # Both axes end at 20% and are 320 long. So 5% is at x = 68 + 320/4, and 10% is at y = 12 + 320/2.
+    # Both axes end at 20% and are 320 units long. So 5% is at x = 68 + 320/4, and 10% is at y = 12 + 320/2.
     assert page.all("circle", "dot") == [{"class": "dot", "cx": "148.0", "cy": "172.0", "r": "4"}]
     assert page.all("line", "whisker")[0]["y2"] == "12.0"
 
@@ -109,7 +109,7 @@ def test_the_verdict_and_the_numbers_are_in_words(found: TrialReport) -> None:
     assert "same_device" in words
 
 
-def test_the_page_says_how_things_stand_what_was_lost_and_what_its_axes_are(found: TrialReport) -> None:
+def test_the_page_states_the_result_the_losses_and_the_meaning_of_its_axes(found: TrialReport) -> None:
     words = " ".join(Page(calibration_html(found, standing="Mode: trial. As of <now>.")).words)
     assert "Mode: trial. As of <now>." in words
     assert f"${found.lost_amount / 100:,.2f} of ${found.approved_amount / 100:,.2f}" in words
@@ -121,12 +121,12 @@ def test_the_page_says_how_things_stand_what_was_lost_and_what_its_axes_are(foun
     ("most", "end"),
     [(0.107, "12%"), (0.13, "16%"), (0.21, "24%"), (0.02, "2%"), (0.0091, "1%"), (1.0, "100%")],
 )
-def test_an_axis_ends_near_the_data(found: TrialReport, most: float, end: str) -> None:
+def test_an_axis_ends_shortly_after_the_data(found: TrialReport, most: float, end: str) -> None:
     one = Bin(orders=100, losses=1, predicted=0.001, observed=Rate(most / 2, 0.0, most))
     assert Page(calibration_html(replace(found, calibration=(one,)))).words.count(end) >= 2
 
 
-def test_a_model_is_printed_where_one_is_given(found: TrialReport) -> None:
+def test_a_given_model_is_printed(found: TrialReport) -> None:
     model = Model("", 60, (Weight("same_device", 34_801, 571),)).named()
     words = " ".join(Page(calibration_html(found, model=model)).words)
     assert model.version in words
@@ -134,13 +134,13 @@ def test_a_model_is_printed_where_one_is_given(found: TrialReport) -> None:
     assert "The model" not in calibration_html(found)
 
 
-def test_a_title_cannot_carry_markup(found: TrialReport) -> None:
+def test_a_title_cannot_contain_markup(found: TrialReport) -> None:
     text = calibration_html(found, "Ruiz & <b>Sons</b>")
     assert "<b>" not in text
     assert "<h1>Ruiz &amp; &lt;b&gt;Sons&lt;/b&gt;</h1>" in text
 
 
-def test_a_trial_without_orders_has_a_page_too() -> None:
+def test_a_trial_without_orders_also_has_a_page() -> None:
     words = " ".join(Page(calibration_html(report([], bound=60))).words)
     assert "The outcome of no approved order is known yet." in words
     assert "There are 0 decided orders; 1,000 are needed." in words

@@ -1,4 +1,5 @@
-"""risk_fit: data that helps is turned on and lets more through at equal loss; noise is refused. Truth is known here."""
+"""trial/fit: useful data passes the trial and approves more at equal loss; random data is refused. The test
+population's true risks are known."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ POLICY = standard_policy()
 BOUND = POLICY.approvals_most
 HELPFUL_ORDERS, NOISE_ORDERS, HOLDOUT_ORDERS = 6_000, 1_500, 20_000
 NOISE_SEEDS = range(100, 120)
-# The lower end of a 95% interval passes the truth 2.5 times of 100: of 20 seeds, more than 2 do so once in 77 times.
+# The lower end of a 95% interval exceeds the true value 2.5 times in 100. More than 2 of 20 seeds do so once in 77
+# times.
 NOISE_ALLOWED = 2
 
 
@@ -47,16 +49,16 @@ def model_in(found: Trial) -> Model:
     return found.model
 
 
-# --- The whole way
+# --- A whole trial
 
 
-def test_a_trial_on_data_that_helps_is_ready(found: Trial) -> None:
+def test_a_trial_on_useful_data_is_ready(found: Trial) -> None:
     assert verdict(found.report).reasons[0].startswith("At equal loss the approval rate would change by +")
     assert verdict(found.report).ready
     assert model_in(found).shift == found.report.shift
 
 
-def test_its_model_approves_more_of_other_consumers_and_truly_loses_no_more(found: Trial) -> None:
+def test_the_fitted_model_approves_more_of_other_consumers_without_higher_true_losses(found: Trial) -> None:
     model, fresh = model_in(found), generate(4_711, HOLDOUT_ORDERS, helpful=True)
     before, after = [], []
     for placed, order in zip(fresh, decided(fresh, POLICY, as_of=LATER), strict=True):
@@ -73,7 +75,7 @@ def test_its_model_approves_more_of_other_consumers_and_truly_loses_no_more(foun
     assert said.low - 0.01 <= change <= said.high + 0.01
 
 
-def test_what_the_report_says_of_losses_is_what_they_truly_would_have_been() -> None:
+def test_the_reported_losses_agree_with_the_true_losses() -> None:
     population = generate(2, HELPFUL_ORDERS, helpful=True)
     orders = decided(population, POLICY, as_of=LATER)
     judged = cross_fitted(orders, bound=BOUND, seed=2)
@@ -84,7 +86,8 @@ def test_what_the_report_says_of_losses_is_what_they_truly_would_have_been() -> 
         if not order.refused and order.score - order.threshold + bounded(order, said.shift) >= 0
     ]
     assert len(truth) == pytest.approx(said.equal_loss.approval.value * len(orders), abs=0.5)
-    # Declined orders are taken to be worse than the curve says: the truth may be lower than what is told.
+    # The report assumes that declined orders are worse than the curve says, so the true losses may be lower than
+    # reported.
     assert 0.9 * said.equal_loss.loss.low <= sum(truth) / len(truth) <= said.equal_loss.loss.high
 
 
@@ -92,13 +95,13 @@ def bounded(order: TrialOrder, shift: int) -> int:
     return 0 if order.points is None else max(-BOUND, min(BOUND, order.points + shift))
 
 
-def test_a_trial_on_noise_is_refused() -> None:
+def test_a_trial_on_random_data_is_refused() -> None:
     ready = [
         seed
         for seed in NOISE_SEEDS
         if verdict(
             noise_report(seed)
-        ).ready  # every seed has orders and losses enough: only the intervals refuse
+        ).ready  # every seed has enough orders and losses, so only the intervals are a reason to refuse
     ]
     assert len(ready) <= NOISE_ALLOWED, f"noise passed as help with the seeds {ready}"
 
@@ -111,7 +114,7 @@ def noise_report(seed: int) -> object:
     return told
 
 
-# --- The model that is learned
+# --- The fitted model
 
 
 def test_the_same_orders_give_the_same_model_and_version(helpful: list[TrialOrder]) -> None:
@@ -119,7 +122,7 @@ def test_the_same_orders_give_the_same_model_and_version(helpful: list[TrialOrde
     assert fit(helpful, bound=BOUND) != fit(helpful[: len(helpful) // 2], bound=BOUND)
 
 
-def test_a_model_goes_through_json_and_gives_the_same_points(found: Trial, helpful: list[TrialOrder]) -> None:
+def test_a_model_gives_the_same_points_after_json(found: Trial, helpful: list[TrialOrder]) -> None:
     model = model_in(found)
     served = model_of(json.loads(json.dumps(model.as_document())))
     assert served == model
@@ -136,7 +139,9 @@ def flip(order: TrialOrder, field: str) -> TrialOrder:
     )
 
 
-def test_a_field_that_runs_the_wrong_way_is_dropped_and_the_others_stay(helpful: list[TrialOrder]) -> None:
+def test_a_field_with_the_wrong_direction_is_dropped_and_the_others_are_kept(
+    helpful: list[TrialOrder],
+) -> None:
     turned = [flip(order, "same_device") for order in helpful]
     kept = {weight.field for weight in fit_of(turned).weights}
     assert "same_device" in {weight.field for weight in fit_of(helpful).weights}
@@ -150,7 +155,7 @@ def fit_of(orders: list[TrialOrder]) -> Model:
     return model
 
 
-def test_no_weight_passes_the_bound_nor_its_direction(helpful: list[TrialOrder]) -> None:
+def test_no_weight_exceeds_the_bound_or_has_the_wrong_sign(helpful: list[TrialOrder]) -> None:
     for bound in (5, BOUND):
         model = fit(helpful, bound=bound)
         assert model is not None
@@ -158,7 +163,7 @@ def test_no_weight_passes_the_bound_nor_its_direction(helpful: list[TrialOrder])
         assert all(0 < weight.milli_points <= bound * 1_000 for weight in model.weights)
 
 
-def test_a_field_that_hardly_any_order_has_gets_no_weight(helpful: list[TrialOrder]) -> None:
+def test_a_field_that_few_orders_have_gets_no_weight(helpful: list[TrialOrder]) -> None:
     def rare(order: TrialOrder, at: int) -> TrialOrder:
         fields = {name: value for name, value in order.fields.items() if name != "same_device" or at < 40}
         return replace(order, fields=fields)
@@ -167,7 +172,9 @@ def test_a_field_that_hardly_any_order_has_gets_no_weight(helpful: list[TrialOrd
     assert "same_device" not in {weight.field for weight in model.weights}
 
 
-def test_nobody_is_judged_by_a_model_that_has_seen_one_of_their_orders(helpful: list[TrialOrder]) -> None:
+def test_no_consumer_is_judged_by_a_model_that_was_fitted_with_that_consumer_s_orders(
+    helpful: list[TrialOrder],
+) -> None:
     some = helpful[:2_500]
     group = next(order.group for order in some if order.approved and order.matured and order.points is None)
 
@@ -197,10 +204,10 @@ def test_without_losses_there_is_no_model_and_the_verdict_says_what_is_missing(
     assert "There are 0 losses among them; 30 are needed." in verdict(told.report).reasons
 
 
-# --- What it needs
+# --- The packages that it needs
 
 
-def test_serving_a_model_and_judging_a_trial_load_no_numpy() -> None:
+def test_serving_a_model_and_judging_a_trial_do_not_import_numpy() -> None:
     modules = (
         "cuota.core.risk.model, cuota.trial.trial, cuota.trial.page, cuota.trial.fit, cuota.run.process, sys"
     )
@@ -210,7 +217,7 @@ def test_serving_a_model_and_judging_a_trial_load_no_numpy() -> None:
 
 
 @pytest.mark.parametrize("fields", [1, 4, 9])
-def test_the_regression_finds_what_scikit_learn_finds(fields: int) -> None:
+def test_the_regression_has_the_same_result_as_scikit_learn(fields: int) -> None:
     from sklearn.linear_model import LogisticRegression
 
     chance = random.Random(fields)
@@ -220,12 +227,12 @@ def test_the_regression_finds_what_scikit_learn_finds(fields: int) -> None:
     assert coefficients(rows, outcomes) == pytest.approx(list(known), rel=1e-6, abs=1e-8)
 
 
-def test_the_regression_ends_where_the_outcomes_are_told_apart_completely() -> None:
+def test_the_regression_ends_even_if_the_data_separates_the_outcomes_completely() -> None:
     rows = [[float(value)] for value in range(-50, 50)]
     (found,) = coefficients(rows, [value >= 0 for value in range(-50, 50)])
     assert 0 < found < 10
 
 
-def test_every_feature_is_one_that_the_population_can_teach(found: Trial) -> None:
+def test_the_population_has_data_for_every_feature(found: Trial) -> None:
     assert {weight.field for weight in model_in(found).weights} <= set(FEATURES)
     assert len(model_in(found).weights) >= 4

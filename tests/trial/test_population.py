@@ -1,4 +1,4 @@
-"""bench/population: the same seed gives the same people, and its truth matches its outcomes."""
+"""bench/population: the same seed gives the same people, and their outcomes match their true risks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def noise() -> list[Placed]:
     return generate(1, ORDERS, helpful=False)
 
 
-def test_the_same_seed_makes_the_same_population_and_another_another(helpful: list[Placed]) -> None:
+def test_the_same_seed_makes_the_same_population_and_another_seed_a_different_one(
+    helpful: list[Placed],
+) -> None:
     assert generate(1, 300, helpful=True) == helpful[:300]
     assert generate(2, 300, helpful=True) != helpful[:300]
 
@@ -39,7 +41,7 @@ def test_an_order_is_plain_json_and_its_facts_are_read_back(helpful: list[Placed
         assert document["additional"] == placed.additional
 
 
-def test_a_merchant_sends_strings_in_all_ten_fields_and_now_and_then_what_nobody_can_read(
+def test_a_merchant_sends_strings_in_all_ten_fields_and_sometimes_unreadable_values(
     helpful: list[Placed],
 ) -> None:
     sent = Counter(name for placed in helpful for name in placed.additional)
@@ -59,7 +61,7 @@ def test_losses_come_as_often_as_their_risk_says(helpful: list[Placed]) -> None:
 
 
 def gap(orders: list[Placed]) -> float:
-    """How much larger the risk of an unknown device is, at the same score."""
+    """Return how much higher the risk of an unknown device is, at the same score."""
     risks: dict[tuple[int, str], list[float]] = {}
     for placed in orders:
         band = decide(placed.facts, POLICY).score // 20
@@ -72,14 +74,16 @@ def gap(orders: list[Placed]) -> float:
     return sum(mean(band, "false") / mean(band, "true") - 1 for band in bands) / len(bands)
 
 
-def test_fields_that_help_tell_risk_beyond_the_score_and_noise_tells_nothing(
+def test_useful_fields_predict_risk_beyond_the_score_and_random_fields_do_not(
     helpful: list[Placed], noise: list[Placed]
 ) -> None:
     assert gap(helpful) > 0.4
     assert abs(gap(noise)) < 0.15
 
 
-def test_both_kinds_are_decided_alike_without_the_data(helpful: list[Placed], noise: list[Placed]) -> None:
+def test_without_the_data_both_populations_are_decided_the_same_way(
+    helpful: list[Placed], noise: list[Placed]
+) -> None:
     one, other = (
         sum(decide(placed.facts, POLICY).approved for placed in orders) for orders in (helpful, noise)
     )
@@ -87,7 +91,9 @@ def test_both_kinds_are_decided_alike_without_the_data(helpful: list[Placed], no
     assert one == pytest.approx(other, rel=0.03)
 
 
-def test_a_trial_sees_no_outcome_of_what_was_declined_or_has_not_matured(helpful: list[Placed]) -> None:
+def test_a_trial_sees_no_outcome_of_orders_that_were_declined_or_are_not_matured(
+    helpful: list[Placed],
+) -> None:
     orders = decided(helpful, POLICY, as_of=date(2026, 7, 1), matures=90)
     assert 0 < sum(order.matured for order in orders) < ORDERS
     assert any(order.lost for order in orders)
@@ -97,6 +103,6 @@ def test_a_trial_sees_no_outcome_of_what_was_declined_or_has_not_matured(helpful
     assert all((order.lost_amount > 0) == order.lost for order in orders)
 
 
-def test_some_consumers_order_more_than_once(helpful: list[Placed]) -> None:
+def test_some_consumers_have_several_orders(helpful: list[Placed]) -> None:
     consumers = Counter(placed.consumer for placed in helpful)
     assert 0.5 * ORDERS < len(consumers) < 0.9 * ORDERS

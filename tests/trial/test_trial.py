@@ -1,4 +1,4 @@
-"""trial/trial: who would have been approved with the data, at what loss, and whether that is enough to turn it on."""
+"""trial/trial: which orders the data would have approved, at what loss, and whether that is enough to use the data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BOUND = 60
 
 
 def decided(number: int, **more: Any) -> TrialOrder:
-    """An approved, matured, paid order of a consumer of its own, ten points above the threshold, without data."""
+    """Return an approved, matured, paid order of a new consumer, ten points above the threshold, without data."""
     values: dict[str, Any] = {
         "group": str(number), "score": 510, "threshold": 500, "refused": False, "approved": True, "amount": 10_000,
         "fields": {}, "matured": True, "lost": False, "lost_amount": 0,
@@ -30,7 +30,8 @@ def told(orders: list[TrialOrder], **more: Any) -> TrialReport:
 
 
 def drawn(seed: int, orders: int, *, helps: float, orders_each: int = 1) -> list[TrialOrder]:
-    """Orders whose odds of a loss follow the score and, by `helps`, a trust that the points show."""
+    """Return orders whose odds of a loss depend on the score and, as far as `helps` says, on a hidden trust that the
+    points show."""
     chance = random.Random(seed)
     made = []
     for number in range(orders):
@@ -60,7 +61,7 @@ def test_everything_is_counted_once() -> None:
     assert found.loss_without.value == pytest.approx(4 / 60)
 
 
-def test_coverage_is_told_for_each_field_and_for_any() -> None:
+def test_coverage_is_reported_for_each_field_and_for_any_field() -> None:
     orders = [
         decided(number, fields={"same_device": True} if number % 4 == 0 else {}) for number in range(40)
     ]
@@ -72,20 +73,22 @@ def test_coverage_is_told_for_each_field_and_for_any() -> None:
     assert found.covered.value == 0.25
 
 
-def test_a_trial_without_any_order_says_that_there_is_nothing() -> None:
+def test_a_trial_without_orders_says_that_it_has_no_orders() -> None:
     found = told([])
     assert (found.decided, found.shift, found.calibration) == (0, 0, ())
     assert "There are 0 decided orders; 1,000 are needed." in verdict(found).reasons
 
 
-# --- What the data would have changed, by hand
+# --- What the data would have changed, computed by hand
 
 
-def test_at_the_same_threshold_orders_cross_it_by_their_points() -> None:
+def test_at_the_same_threshold_the_points_move_orders_across_it() -> None:
     orders = [
         *(decided(number, points=5) for number in range(50)),
         *(decided(100 + number, points=-11, lost=number < 10) for number in range(20)),
-        *(decided(200 + number, points=-10) for number in range(20)),  # exactly at the threshold: approved
+        *(
+            decided(200 + number, points=-10) for number in range(20)
+        ),  # an order exactly at the threshold is approved
         *(decided(300 + number, score=480, approved=False, points=20) for number in range(7)),
         *(decided(400 + number, score=480, approved=False, points=19) for number in range(3)),
     ]
@@ -95,7 +98,9 @@ def test_at_the_same_threshold_orders_cross_it_by_their_points() -> None:
     assert found.approval_change.value == pytest.approx(-0.13)
 
 
-def test_nothing_moves_what_a_rule_refused_what_has_no_data_or_what_is_beyond_the_bound() -> None:
+def test_points_do_not_move_an_order_that_a_rule_refused_or_that_has_no_data_or_is_too_far_from_the_threshold() -> (
+    None
+):
     orders = [
         *(decided(number, points=0, lost=number < 5) for number in range(100)),
         *(decided(200 + number, score=560, approved=False, refused=True, points=60) for number in range(10)),
@@ -107,8 +112,9 @@ def test_nothing_moves_what_a_rule_refused_what_has_no_data_or_what_is_beyond_th
     assert (found.swapped_in, found.swapped_out) == (0, 0)
 
 
-def test_at_equal_loss_the_shift_gives_the_saved_losses_to_better_orders() -> None:
-    # Those of low scores are lost; of them the data knows who, and most of the declined have many points.
+def test_at_equal_loss_the_shift_approves_better_orders_instead_of_the_saved_losses() -> None:
+    # The orders with low scores are lost. The data identifies these, and gives many points to most of the declined
+    # orders.
     orders = [
         *(decided(number, score=500 + number % 40, points=-40, lost=True) for number in range(50)),
         *(decided(100 + number, score=500 + number % 120, points=30) for number in range(950)),
@@ -123,11 +129,14 @@ def test_at_equal_loss_the_shift_gives_the_saved_losses_to_better_orders() -> No
     assert found.equal_loss.approval_change.value > 0.1
     assert found.equal_loss.approval_change.low > 0
     assert found.caught_with == pytest.approx(1.0)
-    assert found.caught_without == pytest.approx(0.62, abs=0.01)  # scores 500 to 520: 20 + 11 of the 50
+    assert found.caught_without == pytest.approx(
+        0.62, abs=0.01
+    )  # scores 500 to 520 have 20 + 11 of the 50 losses
 
 
-def test_declined_orders_are_not_given_the_outcome_of_approved_ones() -> None:
-    # Risk falls steeply with the score; the points say nothing. Approving the declined ones would cost far more.
+def test_declined_orders_are_not_assumed_to_have_the_outcomes_of_approved_orders() -> None:
+    # The risk falls steeply with the score, and the points predict nothing. Approving the declined orders would cost
+    # far more.
     orders = drawn(3, 4_000, helps=0.0)
     worse = [replace(order, points=60 if not order.approved else 0) for order in orders]
     found = told(worse)
@@ -136,8 +145,8 @@ def test_declined_orders_are_not_given_the_outcome_of_approved_ones() -> None:
     assert found.equal_loss.approval_change.value < 0.01
 
 
-def test_moving_the_threshold_alone_is_no_merit_of_the_data() -> None:
-    # Losses rise with the score: a lower threshold would approve more and lose less, whatever the data says.
+def test_the_gain_from_moving_the_threshold_is_not_credited_to_the_data() -> None:
+    # Losses rise with the score, so a lower threshold would approve more and lose less, whatever the data says.
     orders = [
         *(
             decided(number, score=500 + number % 80, points=0, lost=number % 80 > 60)
@@ -150,8 +159,8 @@ def test_moving_the_threshold_alone_is_no_merit_of_the_data() -> None:
     assert (found.low, found.value, found.high) == (0.0, 0.0, 0.0)
 
 
-def test_an_outcome_that_is_known_counts_as_it_is_though_the_score_alone_would_decline() -> None:
-    # So it is once it is on: these were approved by their points, and every one was lost.
+def test_a_known_outcome_counts_even_if_the_score_without_points_would_decline() -> None:
+    # This happens in the mode on: these orders were approved by their points, and all of them were lost.
     orders = [
         *(decided(number, points=0, lost=number % 25 == 0) for number in range(500)),
         *(decided(1_000 + number, score=490, points=20, lost=True) for number in range(40)),
@@ -170,7 +179,7 @@ def test_the_same_orders_and_seed_give_the_same_report_and_another_seed_other_in
     assert told(orders, seed=5).equal_loss.approval_change != told(orders, seed=6).equal_loss.approval_change
 
 
-def test_many_orders_of_one_consumer_make_no_interval_narrower() -> None:
+def test_many_orders_of_one_consumer_do_not_make_an_interval_narrower() -> None:
     once = told(drawn(2, 500, helps=1.0), seed=1).caught_change
     repeated = told(drawn(2, 500, helps=1.0, orders_each=5), seed=1).caught_change
     strangers = [
@@ -181,7 +190,7 @@ def test_many_orders_of_one_consumer_make_no_interval_narrower() -> None:
     assert narrow.high - narrow.low < 0.7 * (once.high - once.low)
 
 
-def test_calibration_bins_hold_every_matured_order_once_and_agree_with_what_came() -> None:
+def test_calibration_bins_contain_every_matured_order_once_and_agree_with_the_outcomes() -> None:
     found = told(drawn(4, 5_000, helps=1.0))
     assert sum(each.orders for each in found.calibration) == found.matured
     assert sum(each.losses for each in found.calibration) == found.losses
@@ -206,7 +215,7 @@ def good() -> TrialReport:
     return told(drawn(7, 5_000, helps=1.2), resamples=100)
 
 
-def test_enough_orders_and_an_interval_above_nought_make_it_ready(good: TrialReport) -> None:
+def test_a_trial_with_enough_orders_and_an_interval_above_zero_is_ready(good: TrialReport) -> None:
     found = verdict(good)
     assert found.ready
     assert found.reasons[0].startswith("At equal loss the approval rate would change by +")
@@ -221,14 +230,14 @@ def test_enough_orders_and_an_interval_above_nought_make_it_ready(good: TrialRep
         ({"covered": Rate(0.19, 0.18, 0.2)}, "Only 19% of the orders came with data; 20% are needed."),
     ],
 )
-def test_too_little_of_anything_refuses_and_says_how_much_is_needed(
+def test_too_few_orders_or_losses_refuse_the_trial_and_the_reason_says_how_many_are_needed(
     good: TrialReport, change: dict[str, Any], reason: str
 ) -> None:
     assert verdict(replace(good, **change)).reasons == (reason,)
     assert not verdict(replace(good, **change)).ready
 
 
-def test_of_too_few_orders_no_interval_is_told(good: TrialReport) -> None:
+def test_with_too_few_orders_no_interval_is_reported(good: TrialReport) -> None:
     found = replace(good, decided=0, matured=0, losses=0, caught_change=Rate(0.0, 0.0, 0.0))
     assert verdict(found).reasons == (
         "There are 0 decided orders; 1,000 are needed.",
@@ -237,14 +246,16 @@ def test_of_too_few_orders_no_interval_is_told(good: TrialReport) -> None:
     )
 
 
-def test_an_interval_that_touches_nought_refuses_with_the_interval(good: TrialReport) -> None:
+def test_an_interval_that_contains_zero_refuses_the_trial_and_the_reason_has_the_interval(
+    good: TrialReport,
+) -> None:
     gain = replace(good.equal_loss, approval_change=Rate(0.0123, 0.0, 0.03))
     found = verdict(replace(good, equal_loss=gain))
     assert not found.ready
     assert "+1.23 percentage points (95% interval +0.00 to +3.00)" in found.reasons[0]
 
 
-def test_outcomes_of_approved_orders_alone_must_say_so_too(good: TrialReport) -> None:
+def test_the_outcomes_of_approved_orders_alone_must_show_the_gain_too(good: TrialReport) -> None:
     found = verdict(replace(good, caught_change=Rate(0.05, -0.01, 0.1)))
     assert not found.ready
     assert "95% interval -1.0% to +10.0%" in found.reasons[0]

@@ -14,7 +14,7 @@ from support.contract import read_json
 from support.disputes import captured, decided, disputed
 from web.test_shop_payouts import Staffed, shop
 
-# Fixtures are found by their names.
+# pytest finds fixtures by their names.
 __all__ = ["shop"]
 
 
@@ -37,7 +37,7 @@ async def standing(shop: Staffed, dispute_id: object) -> dict[str, Any]:
     return dict(read_json((await shop.merchant.http.get(f"/disputes/{dispute_id}")).content))
 
 
-async def test_an_order_without_a_dispute_shows_none_and_asks_for_none(shop: Staffed) -> None:
+async def test_an_order_without_a_dispute_shows_none_and_does_not_call_the_provider(shop: Staffed) -> None:
     _, path = await an_order(shop)
     assert "Read and answer" not in (await shop.http.get(path)).text
 
@@ -81,7 +81,7 @@ async def test_a_dispute_is_accepted_and_a_second_click_changes_nothing(shop: St
     assert (await standing(shop, dispute.dispute_id))["status"] == "lost"
 
 
-async def test_what_does_not_belong_together_is_not_found(shop: Staffed) -> None:
+async def test_a_dispute_of_another_order_is_not_found(shop: Staffed) -> None:
     order, _ = await an_order(shop)
     _, other = await an_order(shop)
     dispute = await disputed(shop.merchant, order, 4000)

@@ -31,7 +31,7 @@ class Staffed:
     merchant: Merchant
 
     async def told(self) -> None:
-        """Store the webhooks of everything that happened."""
+        """Store the webhooks of all events so far."""
         answer = await self.merchant.http.get("/events")
         for event in read_json(answer.content)["events"]:
             self.store.keep_told(WebhookEvent.read(event), json_text(event))
@@ -79,7 +79,7 @@ async def test_the_payout_agrees_with_the_shop_s_own_webhooks(shop: Staffed) -> 
         assert text in shown, text
 
 
-async def test_a_line_that_no_webhook_reported_is_named(shop: Staffed) -> None:
+async def test_the_page_names_a_line_that_no_webhook_reported(shop: Staffed) -> None:
     payout_id = await settled(shop.merchant)
     shown = (await shop.http.get(f"/payouts/{payout_id}")).text
     assert "does not agree" in shown

@@ -1,4 +1,4 @@
-// What a merchant must not get away with: each line but the first fails with the error that stands behind it.
+// Wrong uses by a merchant. Each line below the import and `api` fails with the error that its comment names.
 import type { CheckoutOutcome, CheckoutRequest } from "../../types/pay";
 const api = window.pay.apiCheckout;
 const none: CheckoutRequest = { merchantReference: "A-1", order: { amount: 1, currency: "USD" } }; // TS2741

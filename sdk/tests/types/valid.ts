@@ -1,4 +1,4 @@
-// What a merchant may write. It compiles.
+// Correct uses by a merchant. This file must compile.
 import type { CheckoutOutcome, CheckoutRequest, CheckoutResult, CloseReason, PayButtonElement } from "../../types/pay";
 
 const request: CheckoutRequest = {

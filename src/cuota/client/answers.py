@@ -54,7 +54,7 @@ class FieldError:
 
 @dataclass(frozen=True)
 class Balances:
-    """The amounts of an order: what was captured, voided and refunded, and what still can be."""
+    """The captured, voided and refunded amounts of an order, and the amounts for which these calls are still possible."""
 
     order_amount: Decimal
     captured: Decimal
@@ -160,7 +160,7 @@ class Movement:
 
 @dataclass(frozen=True)
 class Order:
-    """The current state of an order. `status` says what to do with it; `amount` is what is left after voids."""
+    """The current state of an order. `status` says what you may do with the order; `amount` is the amount after voids."""
 
     order_id: str
     status: str
@@ -269,7 +269,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Preview:
-    """What a capture, void or refund would do. Nothing has changed, and the reference can still be used."""
+    """The result that a capture, void or refund would have. Nothing has changed, and the reference can still be used."""
 
     operation: str
     amount: Decimal

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class AsyncDisputeMethods(ABC):
-    """What `AsyncClient` can do about disputes."""
+    """The calls of `AsyncClient` about disputes."""
 
     @abstractmethod
     async def _do(self, call: Call[T]) -> T: ...
@@ -35,7 +35,7 @@ class AsyncDisputeMethods(ABC):
                 return
 
     async def dispute(self, dispute_id: str) -> Dispute:
-        """Return a dispute with everything that was written and sent in it."""
+        """Return a dispute with all its statements and files."""
         return await self._do(dispute_calls.dispute(dispute_id))
 
     async def accept_dispute(self, dispute_id: str) -> Dispute:

@@ -143,7 +143,7 @@ class AsyncClient(AsyncDisputeMethods):
     async def void(
         self, order_id: str, amount: Amount, reference: str, *, dry_run: bool = False
     ) -> Movement | Preview:
-        """Void part or all of what is not captured. A repeated call with the same reference is applied only once."""
+        """Void part or all of the uncaptured amount. A repeated call with the same reference is applied only once."""
         return await self._move("void", order_id, amount, reference, dry_run=dry_run)
 
     @overload
@@ -157,7 +157,7 @@ class AsyncClient(AsyncDisputeMethods):
     async def refund(
         self, order_id: str, amount: Amount, reference: str, *, dry_run: bool = False
     ) -> Movement | Preview:
-        """Refund part or all of what is captured. A repeated call with the same reference is applied only once."""
+        """Refund part or all of the captured amount. A repeated call with the same reference is applied only once."""
         return await self._move("refund", order_id, amount, reference, dry_run=dry_run)
 
     async def _move(
@@ -204,11 +204,11 @@ class AsyncClient(AsyncDisputeMethods):
                 return
 
     async def balance(self) -> Balance:
-        """Return what you are owed now."""
+        """Return your balance: what Cuota owes you now."""
         return await self._do(calls.balance())
 
     async def terms(self) -> tuple[Terms, ...]:
-        """Return all versions of your terms, the first one first."""
+        """Return all versions of your terms, the oldest first."""
         return await self._do(calls.terms())
 
     async def register_endpoint(
@@ -268,7 +268,7 @@ class AsyncClient(AsyncDisputeMethods):
         return await self._take(perform(self._terms, self._tokens.obtain, call))
 
     async def _take(self, talk: Talk[T]) -> T:
-        """Carry out the steps of a talk, one after the other, and return its result."""
+        """Carry out the steps of a `Talk`, one after the other, and return its result."""
         try:
             step = next(talk)
             while True:

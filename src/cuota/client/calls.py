@@ -39,18 +39,19 @@ _AMOUNTS = ("amount", "taxAmount", "shippingAmount", "merchantFeeForPaymentPlan"
 class Again(Enum):
     """Whether a call may be retried if its answer was lost."""
 
-    READS = "reads"  # yes: the call changes nothing
-    SAME = "same"  # yes: the service recognizes a repeat by its reference or key, or the repeat changes nothing more
-    NEVER = "never"  # no: a repeat could act a second time
+    READS = "reads"  # may be retried, because the call changes nothing
+    SAME = "same"  # may be retried, because the service recognizes a repeat by its reference or key, or a repeat changes nothing
+    NEVER = "never"  # may not be retried, because a repeat could act a second time
 
 
 @dataclass(frozen=True)
 class Call(Generic[T]):
     """One call of the API.
 
-    `read` reads the JSON of a successful answer. `body` is made once, so that every try sends the same bytes; `key` is the
-    Idempotency-Key. `found_again` makes the result if an earlier try was applied: it gets the `original` in the refusal,
-    parsed and raw. `gone` is the result if a retry gets 404, because the earlier try deleted the object.
+    `read` reads the JSON of a successful answer. `body` is made once, so that every attempt sends the same bytes; `key`
+    is the Idempotency-Key. `found_again` makes the result if an earlier attempt was applied: it gets the `original` in
+    the refusal, parsed and raw. `gone` is the result if a retry gets 404, because the earlier attempt deleted the
+    object.
     """
 
     method: str
@@ -63,7 +64,7 @@ class Call(Generic[T]):
     gone: T | None = None
 
     def headers(self, token: str) -> dict[str, str]:
-        """Return the headers of every try. `token` is the access token."""
+        """Return the headers of every attempt. `token` is the access token."""
         headers = {"Accept": "application/json", "Authorization": f"Bearer {token}"}
         if self.body is not None:
             headers["Content-Type"] = "application/json"
@@ -78,7 +79,7 @@ def configuration() -> Call[Configuration]:
 
 
 def create_order(order: Mapping[str, Any], idempotency_key: str | None) -> Call[CreatedOrder]:
-    """`POST /order`. The idempotency key is made here once, so that all tries have the same key."""
+    """`POST /order`. The idempotency key is made here once, so that all attempts have the same key."""
     body = json_text(_with_amounts(order), "order").encode()
     key = key_text(idempotency_key)
     return Call("POST", "/order", CreatedOrder.read, Again.SAME, body, key)
@@ -118,7 +119,7 @@ class Listing:
     page_size: int
 
     def page(self, cursor: str | None) -> Call[OrderPage]:
-        """`GET /orders`: one page. `cursor` is that of the page before; None gets the first page."""
+        """`GET /orders`: one page. `cursor` is the cursor of the previous page; None gets the first page."""
         parameters = {
             "merchantReference": self.merchant_reference,
             "status": self.status,
@@ -234,7 +235,7 @@ def change_endpoint(
 
 
 def remove_endpoint(endpoint_id: str) -> Call[bool]:
-    """`DELETE /webhook-endpoints/{endpointId}`. If a retry gets 404, the try before it removed the endpoint."""
+    """`DELETE /webhook-endpoints/{endpointId}`. If a retry gets 404, the previous attempt removed the endpoint."""
     return Call(
         "DELETE",
         f"/webhook-endpoints/{id_text(endpoint_id)}",

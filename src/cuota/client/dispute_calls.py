@@ -1,4 +1,4 @@
-"""Describes the calls about disputes, as `calls.py` does the others."""
+"""Describes the calls about disputes. `calls.py` describes the other calls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cuota.client.calls import Again, Call, id_text, key_text, paged
 from cuota.client.disputed import Dispute, DisputePage
 from cuota.client.money import json_text
 
-# Name and content.
+# A file's name and content.
 EvidenceFiles = Iterable[tuple[str, bytes]]
 
 

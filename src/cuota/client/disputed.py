@@ -27,7 +27,10 @@ class StatementFile:
 
 @dataclass(frozen=True)
 class Statement:
-    """What one side wrote and sent. `party` is consumer, merchant or operator. `text` is None after an erasure."""
+    """The text and the files that one party sent.
+
+    `party` is consumer, merchant or operator. `text` is None after an erasure.
+    """
 
     party: str
     text: str | None

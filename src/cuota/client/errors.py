@@ -45,7 +45,10 @@ class RequestRefused(CuotaError):
 
 
 class Unauthorized(RequestRefused):
-    """The service does not accept the credentials or the access token: revoked, mistyped, or for another environment."""
+    """The service does not accept the credentials or the access token.
+
+    They may be revoked, mistyped, or for another environment.
+    """
 
 
 class NotFound(RequestRefused):

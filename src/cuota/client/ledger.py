@@ -31,7 +31,7 @@ PayoutWithLines = tuple[Payout, Iterable[PayoutLine]]
 
 
 def to_hledger(payouts: Iterable[PayoutWithLines]) -> str:
-    """Return a journal for hledger. Each payout comes with its lines."""
+    """Return a journal for hledger. `payouts` has each payout with its lines."""
     return "".join(_hledger(payouts))
 
 
@@ -48,7 +48,7 @@ def _hledger(payouts: Iterable[PayoutWithLines]) -> Iterator[str]:
 
 
 def to_beancount(payouts: Iterable[PayoutWithLines], *, open_accounts: bool = True) -> str:
-    """Return a ledger for beancount. `open_accounts`: it begins by opening the accounts, which a ledger does only once."""
+    """Return a ledger for beancount. With `open_accounts`, it begins by opening the accounts, which is needed only once."""
     opened = sorted({BALANCE, BANK, *ACCOUNTS.values()}) if open_accounts else []
     return "".join([f"{OPENED} open {account}\n" for account in opened] + list(_beancount(payouts)))
 
@@ -70,12 +70,12 @@ def _postings(to: str, other: str, amount: Decimal, currency: str) -> str:
 
 
 def _day(payout: Payout, line: PayoutLine) -> date:
-    """The day of a line, in UTC."""
+    """Return the day of a line, in UTC."""
     return payout.arrival_date if line.at is None else line.at.date()
 
 
 def _hledger_text(text: str) -> str:
-    """Return a text that came from outside without what has a meaning in a journal."""
+    """Return a text without the characters that have a meaning in a journal."""
     return _MEANS_SOMETHING.sub(" ", _NOT_PRINTED.sub(" ", text)).strip()
 
 

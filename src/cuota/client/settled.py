@@ -13,7 +13,7 @@ from cuota.client.answers import Raw, amount_of, text_of, when_of
 
 @dataclass(frozen=True)
 class PayoutTotal:
-    """The lines of one type: how many, and their sums. Amounts that reduce the payout are negative."""
+    """The number and the sums of the lines of one type. Amounts that reduce the payout are negative."""
 
     count: int
     gross: Decimal
@@ -124,7 +124,7 @@ class PayoutLinePage:
 
 @dataclass(frozen=True)
 class NextPayout:
-    """What the next payout will be, as it stands now."""
+    """The expected next payout."""
 
     closes_at: datetime | None
     arrival_date: date
@@ -133,7 +133,7 @@ class NextPayout:
 
 @dataclass(frozen=True)
 class Balance:
-    """What you are owed now. `next_payout` is None if nothing will be paid at the next cutoff."""
+    """Your balance: what Cuota owes you now. `next_payout` is None if nothing will be paid at the next cutoff."""
 
     available: Decimal
     pending: Decimal

@@ -22,7 +22,7 @@ _DAY = timedelta(days=1)
 
 @dataclass(frozen=True)
 class SettlementProblem:
-    """Something that does not agree. `kind` is missing, doubled, wrong or unreported (no event of yours reports the line)."""
+    """A problem in a payout. `kind` is missing, doubled, wrong or unreported (none of your events reports the line)."""
 
     kind: str
     message: str
@@ -35,7 +35,7 @@ class SettlementProblem:
 
 @dataclass(frozen=True)
 class SettlementVerdict:
-    """The result of `verify_payout`. The sums are those of the lines, calculated again.
+    """The result of `verify_payout`. The sums are calculated again from the lines.
 
     `settled`: the ids of the events that this payout pays; pass those of earlier payouts to the next check. `waiting`: the
     events without a line so far, which a later payout must pay. `unproven`: lines that no event of an order can prove, such
@@ -64,11 +64,12 @@ def verify_payout(
     *,
     settled: Collection[str] | None = None,
 ) -> SettlementVerdict:
-    """Check a payout without asking the service anything.
+    """Check a payout without calling the service.
 
-    `payout` is the result of `payout(id)`, `lines` those of `payout_lines(id)`, and `terms` those of `terms()`. `events` are
-    the webhooks that you stored: bodies as they came, parsed bodies, or Events. `settled` are the ids of the events that
-    earlier payouts have paid, from their verdicts. With it, also an event that was left out or paid twice is found.
+    `payout` is the result of `payout(id)`, `lines` those of `payout_lines(id)`, and `terms` those of `terms()`.
+    `events` are the webhooks that you stored: raw bodies, parsed bodies, or Events. `settled` are the ids of the events
+    that earlier payouts have paid, from the results of their checks. With `settled`, the check also finds events that
+    were left out or paid twice.
     """
     if not payout.first_line_id:
         raise ValueError("payout is an entry of a list: use the result of payout(id), which has the totals.")
@@ -94,7 +95,7 @@ def verify_payout(
 
 
 def _numbering(payout: Payout, lines: Sequence[PayoutLine]) -> Iterator[SettlementProblem]:
-    """Lines are numbered without gaps, so a line that is missing or doubled is found by its number."""
+    """Lines are numbered without gaps, so their numbers reveal a missing or doubled line."""
     counts = Counter(line.line_id for line in lines)
     wanted = {str(number) for number in range(int(payout.first_line_id), int(payout.last_line_id) + 1)}
     for line_id in sorted(wanted - counts.keys(), key=int):
@@ -149,9 +150,7 @@ def _compared(pairs: Iterable[MatchedLine], received: list[Mapping[str, Any]]) -
             yield SettlementProblem("doubled", message, line.line_id)
             continue
         if found is None:
-            gaps = (
-                ", ".join(_never_received(line.order_id, received)) or "an event after the last one you have"
-            )
+            gaps = ", ".join(_never_received(line.order_id, received)) or "an event after your last one"
             message = f"{name}: none of your events reports it. Never received: {gaps}."
             yield SettlementProblem("unreported", message, line.line_id)
             continue
@@ -168,7 +167,10 @@ def _compared(pairs: Iterable[MatchedLine], received: list[Mapping[str, Any]]) -
 
 
 def _never_received(order_id: str, received: list[Mapping[str, Any]]) -> list[str]:
-    """The ids of the events of an order that are missing before the last one received. They are numbered without gaps."""
+    """Return the ids of an order's events that are missing before the last received one.
+
+    Events are numbered without gaps.
+    """
     numbers = {int(event["sequence"]) for event in received if event.get("orderId") == order_id}
     name = order_id.replace("-", "")
     return [f"evt_{name}_{number}" for number in range(1, max(numbers, default=0)) if number not in numbers]
@@ -220,7 +222,7 @@ def _positions(pairs: Iterable[MatchedLine]) -> Iterator[SettlementProblem]:
 
 
 def _reserves(lines: Sequence[PayoutLine], versions: Sequence[Terms]) -> Iterator[SettlementProblem]:
-    """A reserve is the percentage of the captures, less refunds and lost disputes, since the reserve before it in the payout."""
+    """Check the reserves: each is a percentage of captures minus refunds and lost disputes since the previous reserve."""
     moved = 0
     for line in sorted(lines, key=lambda line: int(line.line_id)):
         if line.type in {"capture", "refund", "dispute_lost"}:

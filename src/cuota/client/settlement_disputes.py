@@ -1,4 +1,4 @@
-"""What the disputes of an order withhold and release, followed from event to event."""
+"""Computes the amounts that an order's disputes withhold and release, event by event."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DisputeLine = tuple[str, str, int]
 
 @dataclass
 class Withheld:
-    """What the disputes of one order withhold. Give it the order's events in their order.
+    """The amounts that the disputes of one order withhold. Apply the order's events in their order.
 
     `by_dispute` has the cents that each dispute withholds; `chargebacks` the disputes of card networks.
     """
@@ -36,13 +36,13 @@ class Withheld:
         """Return the lines of `dispute.closed`."""
         dispute = event["dispute"]
         dispute_id = str(dispute["disputeId"])
-        # What a dispute that is resolved withheld is released by the refund before it, or by the chargeback after it.
+        # If a dispute is resolved, the refund before it or the chargeback after it releases the withheld amount.
         if dispute.get("outcome") != "resolved":
             self.by_dispute.pop(dispute_id, None)
         return _not_zero([("dispute_released", dispute_id, cents_of(event["amount"]))])
 
     def refunded(self, event: Mapping[str, Any], reference: str) -> list[DisputeLine]:
-        """Return the lines of `refund.completed` about a dispute: of a refund during it, or of a dispute that was lost."""
+        """Return the lines of `refund.completed` for a refund during a dispute, or for a lost dispute."""
         amount = cents_of(event["amount"])
         if (lost := event.get("disputeId")) is None:
             return _not_zero([("dispute_released", reference, self._release(amount))])
@@ -50,7 +50,7 @@ class Withheld:
         return _not_zero([("dispute_released", reference, held), ("dispute_lost", reference, -amount)])
 
     def _replaced(self, order: Mapping[str, Any], amount: int) -> int:
-        """A chargeback takes the place of the customer's own dispute as far as both withhold the same money."""
+        """A chargeback replaces the customer's own dispute as far as both withhold the same money."""
         captured, refunded = (
             sum(cents_of(each["amount"]) for each in order[name]) for name in ("captures", "refunds")
         )

@@ -1,4 +1,4 @@
-"""What your own stored events say about a settlement: captures, refunds, disputes, and the fees that your terms give for them."""
+"""Computes the expected lines of a settlement from your stored events and your terms."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ class ExpectedLine:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What identifies the line: its type, order and reference."""
+        """Return the values that identify the line: its type, order and reference."""
         return self.type, self.order_id, self.reference
 
 
 def in_force(versions: Iterable[Terms], at: datetime) -> Terms | None:
-    """Return the version that is valid at this time, or None: then there are no fees."""
+    """Return the version that is valid at this time. None means that there are no fees."""
     begun = [terms for terms in versions if terms.valid_from <= at]
     return max(begun, key=lambda terms: (terms.valid_from, terms.version), default=None)
 
 
 def fee_of(terms: Terms | None, amount: int) -> tuple[int, int]:
-    """Return the fee of a capture, and the part of it that goes back when the whole capture is refunded. Cents."""
+    """Return the fee of a capture, and the part of the fee that a full refund returns, both in cents."""
     if terms is None:
         return 0, 0
     percentage, fixed = share(amount, cents_of(terms.percent), WHOLE), cents_of(terms.fixed)
@@ -53,7 +53,7 @@ def fee_of(terms: Terms | None, amount: int) -> tuple[int, int]:
 
 
 def raw_of(event: Event | Mapping[str, Any] | bytes | str) -> Mapping[str, Any]:
-    """Return the body of an event as a mapping. A stored body may be given as it came."""
+    """Return the body of an event as a mapping. The event may be a raw stored body."""
     if isinstance(event, Event):
         return event.raw
     if isinstance(event, bytes | str):
@@ -63,7 +63,7 @@ def raw_of(event: Event | Mapping[str, Any] | bytes | str) -> Mapping[str, Any]:
 
 
 def expected_lines(events: Iterable[Mapping[str, Any]], versions: Sequence[Terms]) -> list[ExpectedLine]:
-    """Return the lines that follow from the events, in whatever order these come. An event that came twice counts once."""
+    """Return the lines that the events require. The events may be in any order, and a repeated event counts once."""
     once = {event["id"]: event for event in events if event["type"] in _ABOUT_MONEY}
     orders: dict[str, list[Mapping[str, Any]]] = {}
     for event in sorted(once.values(), key=lambda event: int(event["sequence"])):
@@ -106,7 +106,7 @@ def _of_event(event: Mapping[str, Any], versions: Sequence[Terms], withheld: Wit
 def _own_movement(event: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the movement that the event reports, in its order's list."""
     amount, movements = cents_of(event["amount"]), event["order"][_LISTS[event["type"]]]
-    # The order is as it stood right after the event, so the event's own movement is the last one.
+    # The event contains the order right after the event, so the event's own movement is the last one.
     own: Mapping[str, Any] = next(
         (each for each in reversed(movements) if cents_of(each["amount"]) == amount), movements[-1]
     )
@@ -114,7 +114,7 @@ def _own_movement(event: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _returned(order: Mapping[str, Any], reference: str, versions: Sequence[Terms]) -> int:
-    """Return the fee that a refund gives back: the order's captures and refunds are calculated again, in their order."""
+    """Return the fee that a refund returns. The order's captures and refunds are calculated again, in their order."""
     moves = [(_time(each), 0, each) for each in order["captures"]]
     moves += [(_time(each), 1, each) for each in order["refunds"]]
     captured = refunded = returnable = returned = 0

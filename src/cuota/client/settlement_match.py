@@ -1,4 +1,4 @@
-"""Pairs each line of a payout with the line that follows from an event."""
+"""Pairs each line of a payout with the line that an event requires."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cuota.client.settled import PayoutLine
 from cuota.client.settlement_cents import cents_of
 from cuota.client.settlement_events import ExpectedLine
 
-# The lines that follow from the events of orders.
+# The types of lines that events of orders require.
 MOVED = frozenset(
     {"capture", "refund", "fee", "fee_returned", "dispute_withheld", "dispute_released", "dispute_lost"}
 )
@@ -18,7 +18,10 @@ MOVED = frozenset(
 
 @dataclass(frozen=True)
 class MatchedLine:
-    """A line, and the expected line that it is; None if no event reports it. `repeats`: it is one line too many."""
+    """A line with its expected line, which is None if no event reports the line.
+
+    `repeats` is set if the line is a duplicate.
+    """
 
     line: PayoutLine
     told: ExpectedLine | None
@@ -28,9 +31,9 @@ class MatchedLine:
 def matched(
     lines: Iterable[PayoutLine], expected: Iterable[ExpectedLine], settled: Collection[str] | None
 ) -> list[MatchedLine]:
-    """Pair the lines of the types in MOVED, by type, order and reference.
+    """Pair the lines of the types in MOVED by type, order and reference.
 
-    A dispute can have several lines with the same three: then the lines are paired in their order.
+    A dispute can have several lines with the same three values. Such lines are paired in their order.
     """
     told = defaultdict(list)
     for each in sorted(expected, key=lambda each: each.sequence):

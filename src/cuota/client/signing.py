@@ -136,5 +136,5 @@ def _signature(key: bytes, message: bytes) -> str:
 
 
 def _same(given: str, expected: str) -> bool:
-    """Compare in constant time, as bytes: `compare_digest` refuses text that is not ASCII, which anybody may send."""
+    """Compare in constant time, as bytes, because `compare_digest` refuses non-ASCII text, which anybody may send."""
     return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), expected.encode())

@@ -139,7 +139,7 @@ class Client(DisputeMethods):
     def void(
         self, order_id: str, amount: Amount, reference: str, *, dry_run: bool = False
     ) -> Movement | Preview:
-        """Void part or all of what is not captured. A repeated call with the same reference is applied only once."""
+        """Void part or all of the uncaptured amount. A repeated call with the same reference is applied only once."""
         return self._move("void", order_id, amount, reference, dry_run=dry_run)
 
     @overload
@@ -151,7 +151,7 @@ class Client(DisputeMethods):
     def refund(
         self, order_id: str, amount: Amount, reference: str, *, dry_run: bool = False
     ) -> Movement | Preview:
-        """Refund part or all of what is captured. A repeated call with the same reference is applied only once."""
+        """Refund part or all of the captured amount. A repeated call with the same reference is applied only once."""
         return self._move("refund", order_id, amount, reference, dry_run=dry_run)
 
     def _move(
@@ -195,11 +195,11 @@ class Client(DisputeMethods):
                 return
 
     def balance(self) -> Balance:
-        """Return what you are owed now."""
+        """Return your balance: what Cuota owes you now."""
         return self._do(calls.balance())
 
     def terms(self) -> tuple[Terms, ...]:
-        """Return all versions of your terms, the first one first."""
+        """Return all versions of your terms, the oldest first."""
         return self._do(calls.terms())
 
     def register_endpoint(
@@ -257,7 +257,7 @@ class Client(DisputeMethods):
         return self._take(perform(self._terms, self._tokens.obtain, call))
 
     def _take(self, talk: Talk[T]) -> T:
-        """Carry out the steps of a talk, one after the other, and return its result."""
+        """Carry out the steps of a `Talk`, one after the other, and return its result."""
         try:
             step = next(talk)
             while True:

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class DisputeMethods(ABC):
-    """What `Client` can do about disputes."""
+    """The calls of `Client` about disputes."""
 
     @abstractmethod
     def _do(self, call: Call[T]) -> T: ...
@@ -34,7 +34,7 @@ class DisputeMethods(ABC):
                 return
 
     def dispute(self, dispute_id: str) -> Dispute:
-        """Return a dispute with everything that was written and sent in it."""
+        """Return a dispute with all its statements and files."""
         return self._do(dispute_calls.dispute(dispute_id))
 
     def accept_dispute(self, dispute_id: str) -> Dispute:

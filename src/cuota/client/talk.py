@@ -22,9 +22,10 @@ from cuota.client.errors import CuotaError, RateLimited, RequestRefused, Unavail
 
 T = TypeVar("T")
 
-# Statuses that may be retried later. So may a 409 with the code idempotency_in_progress: a request with the same key runs.
+# Statuses that may be retried later. A 409 with the code idempotency_in_progress may be retried too: a request with the
+# same key is in progress.
 LATER = frozenset({408, 425, 429, 500, 502, 503, 504})
-# Those of them that prove that nothing was applied.
+# The retryable statuses that prove that nothing was applied.
 NOT_APPLIED = frozenset({425, 429})
 
 
@@ -75,9 +76,10 @@ Talk = Generator[ClientStep, Any, T]
 
 @dataclass(frozen=True)
 class ClientOptions:
-    """The options of a client: addresses, credentials, and how long to wait between tries.
+    """The options of a client: addresses, credentials, and how long to wait between attempts.
 
-    `pauses` are the seconds before each retry, and `longest_wait` the longest Retry-After in seconds that is waited for.
+    `pauses` are the seconds before each retry. `longest_wait` is the longest Retry-After, in seconds, after which the
+    client still retries.
     """
 
     base_url: str
@@ -90,7 +92,10 @@ class ClientOptions:
     clock: Callable[[], float] = time.monotonic
 
     def pause(self, tries: int, retry_after: float | None) -> float | None:
-        """Return the seconds before the next try; None if there is no next try. Never less than `retry_after`."""
+        """Return the seconds before the next attempt, or None if there is none.
+
+        The result is never less than `retry_after`.
+        """
         required = retry_after or 0.0
         if tries >= len(self.pauses) or required > self.longest_wait:
             return None
@@ -127,8 +132,8 @@ def perform(terms: ClientOptions, token_of: Callable[[str | None], Talk[str]], c
             if pause is None:
                 raise
         except RequestRefused as error:
-            # A 401 says nothing about an earlier try. Any other refusal does: the service checks the key or reference first,
-            # so it would have answered with the result of an earlier try.
+            # A 401 does not say whether an earlier attempt was applied. Any other refusal does: the service checks the
+            # key or reference first, so it would have answered with the result of the earlier attempt.
             error.undecided, error.idempotency_key = undecided and error.status == 401, call.key
             raise
         tries += 1
@@ -136,9 +141,9 @@ def perform(terms: ClientOptions, token_of: Callable[[str | None], Talk[str]], c
 
 
 def settle(call: Call[T], result: HttpAnswer | Lost, *, lost_before: bool) -> T:
-    """Read the result of one try. Returns the result of the call, or raises RequestRefused or Unavailable.
+    """Read the result of one attempt. Returns the result of the call, or raises RequestRefused or Unavailable.
 
-    `lost_before`: the answer to an earlier try was lost.
+    `lost_before`: the answer to an earlier attempt was lost.
     """
     raw = read_answer(result)
     assert isinstance(result, HttpAnswer)
@@ -163,7 +168,10 @@ def settle(call: Call[T], result: HttpAnswer | Lost, *, lost_before: bool) -> T:
 
 
 def read_answer(result: HttpAnswer | Lost) -> Raw:
-    """Return the JSON object of an answer. Raises Unavailable if there is no answer, or none that decides about the call."""
+    """Return the JSON object of an answer.
+
+    Raises Unavailable if there is no answer, or if the answer leaves the result open.
+    """
     if isinstance(result, Lost):
         raise Unavailable(f"No answer arrived ({result.reason}).", undecided=result.sent)
     raw = _json_object(result.body)

@@ -1,4 +1,7 @@
-"""Gets and stores the access token. One fetch serves all calls that wait for a token, and a token is renewed early."""
+"""Requests and stores the access token.
+
+One request serves all calls that wait for a token, and a token is renewed early.
+"""
 
 from __future__ import annotations
 

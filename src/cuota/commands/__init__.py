@@ -1,1 +1,1 @@
-"""What `cuota COMMAND` does: one module a group, each with its own options."""
+"""The commands of `cuota`: one module for each group, with the group's options."""

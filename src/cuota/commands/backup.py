@@ -1,4 +1,4 @@
-"""`cuota backup FILE` and `cuota restore FILE`."""
+"""Runs `cuota backup FILE` and `cuota restore FILE`."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def _with(flow: Callable[[Context, FileBankRail], Awaitable[T]]) -> T:
 
 
 def make(options: argparse.Namespace) -> int:
-    """`cuota bank make`: write every file that is due. The payments in it are never put into another one."""
+    """`cuota bank make`: write every due file. A payment is put into only one file."""
 
     async def flow(context: Context, rail: FileBankRail) -> list[BankFile]:
         now = context.now()
@@ -67,7 +67,7 @@ def make(options: argparse.Namespace) -> int:
 
 
 def files(options: argparse.Namespace) -> int:
-    """`cuota bank files`: the latest files, and what waits for the next one."""
+    """`cuota bank files`: list the latest files, and the payments that wait for the next file."""
 
     async def flow(context: Context, rail: FileBankRail) -> tuple[list[BankFile], tuple[int, int]]:
         del context
@@ -94,7 +94,7 @@ def file(options: argparse.Namespace) -> int:
 
 
 def report(options: argparse.Namespace) -> int:
-    """`cuota bank report FILE`: record what the bank says. Exit 1 if a part of the file fits no payment."""
+    """`cuota bank report FILE`: record a bank's report. Exit 1 if an entry of the report fits no payment."""
     try:
         found, notices = _read(options.file.read_bytes())
     except (OSError, BadReport) as bad:

@@ -76,7 +76,7 @@ class _Page(HTMLParser):
             self.heading += data
 
     def handle_endtag(self, tag: str) -> None:
-        """Note the end of the heading."""
+        """Record the end of the heading."""
         if tag == "h1":
             self._in_heading = False
 

@@ -63,9 +63,10 @@ def run(
     *,
     merchant: str | None = None,
 ) -> T:
-    """Run one flow on the service's database and return its result. `note` says what stands in the operator's log about it.
+    """Run one flow on the service's database and return its result. `note` is written into the operator's log.
 
-    `merchant` is the name or id of the merchant that the flow changes: the same stands in this merchant's own audit log.
+    `merchant` is the name or id of the merchant that the flow changes. The note is also written into this merchant's
+    own audit log.
 
     Starts the embedded database if it is not running, applies missing migrations, and prints on standard error which
     database and service the command acts on. Raises UnsafeDatabase if there is no database.
@@ -98,10 +99,10 @@ def run(
 async def _logged(
     context: Context, flow: Callable[[Context], Awaitable[T]], note: OperatorNote, named: str | None
 ) -> T:
-    # The merchant is found before the flow, because the flow may give it another name.
+    # Look up the merchant before the flow, because the flow may change the merchant's name.
     merchant = None
     if named is not None:
-        with contextlib.suppress(BadMerchant):  # the flow says what is wrong with the name
+        with contextlib.suppress(BadMerchant):  # the flow will raise the error about the name
             merchant = await find_merchant(context, named)
     result = await logged(context, acting(), note, flow)
     if merchant is not None:

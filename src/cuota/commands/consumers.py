@@ -87,7 +87,7 @@ def _counted(count: int, name: str) -> str:
 
 
 def _confirmed(phone: str) -> bool:
-    """Ask the person at the terminal to type the number once more. False if that is not the number, or there is no terminal."""
+    """Ask the person at the terminal to type the number again. Return False if it differs, or if there is no terminal."""
     if not sys.stdin.isatty():
         return False
     print(
@@ -136,7 +136,7 @@ def _lines(done: Erasure, *, dry_run: bool) -> list[str]:
 def register(add: Add) -> None:
     """`cuota consumer ...`."""
     export = add(
-        "export", consumer_export, "print everything that is stored about a person, as JSON", json=False
+        "export", consumer_export, "print all data that is stored about a person, as JSON", json=False
     )
     export.add_argument(
         "--out", type=Path, metavar="FILE", help="write to a new file (default: standard output)"

@@ -152,7 +152,7 @@ def demo(host: str, port: int, shop_port: int, workers: int, *, history: bool = 
         return serve(host, port, workers, when_ready=when_ready)
     finally:
         for process in reversed(beside):
-            # The history is told first: it moves the clock to the end, for which it needs nothing but the database.
+            # Stop the history first. It then moves the clock to the end, for which it needs only the database.
             process.terminate()
             process.wait()
 

@@ -36,7 +36,7 @@ _SANDBOX_ONLY = (
 
 
 async def sandbox_link(context: Context, merchant: Merchant, role: Role) -> str:
-    """Return the address of a link that signs in a person of this role, who is added to the team if there is none."""
+    """Return the address of a link that signs in a person with this role. If the team has no such person, add one."""
     email = f"{role}@sandbox.example"
     team = await people.team(context.pool, merchant.merchant_id)
     person = next((each for each in team if each.email == email), None)
@@ -51,7 +51,7 @@ async def sandbox_link(context: Context, merchant: Merchant, role: Role) -> str:
 
 
 def _served(context: Context) -> Context:
-    """Return the context with the address of the running service, which the settings of this command may not name."""
+    """Return the context with the address of the running service, which this command's settings may not contain."""
     served = context.settings.audience
     if not served.startswith(("http://", "https://")):
         return context
@@ -59,7 +59,7 @@ def _served(context: Context) -> Context:
 
 
 async def operator_sandbox_link(context: Context, role: OperatorRole) -> str:
-    """Return the address of a link to the operator's dashboard, for a person of this role, who is added if there is none."""
+    """Return the address of a link to the operator's dashboard for a person with this role. If there is none, add one."""
     email = f"{role}@operator.example"
     person = await operators.by_email(context.pool, email)
     if person is None:
@@ -72,7 +72,7 @@ async def operator_sandbox_link(context: Context, role: OperatorRole) -> str:
 
 
 def _role(options: argparse.Namespace) -> Role | OperatorRole:
-    """Return the role that the command names: of the operator's team, or of a merchant's. Raises BadMerchant."""
+    """Return the role of the options, in the operator's or in a merchant's team. Raises BadMerchant."""
     if bool(options.merchant) is options.operator:
         raise BadMerchant("Give either --merchant NAME_OR_ID, or --operator.")
     roles = OperatorRole if options.operator else Role
@@ -182,7 +182,7 @@ def _limit(text: str) -> int:
 
 
 def _whose(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say which team, and the role."""
+    """Add the options for the team and the role."""
     parser.add_argument("--merchant", metavar="NAME_OR_ID", help="the team of this merchant")
     parser.add_argument("--operator", action="store_true", help="the operator's own team")
     roles = ", ".join(dict.fromkeys(role.value for role in (*Role, *OperatorRole)))
@@ -217,8 +217,11 @@ def register(add: Add) -> None:
         "--merchant", metavar="NAME_OR_ID", help="the audit log of this merchant's dashboard instead"
     )
     parser.add_argument(
-        "--action", default="", metavar="BEGINNING", help="only actions that begin so, such as merchant."
+        "--action",
+        default="",
+        metavar="BEGINNING",
+        help="only actions that begin with this text, such as merchant.",
     )
     parser.add_argument(
-        "--limit", type=_limit, default=50, metavar="N", help="at most so many entries (default 50)"
+        "--limit", type=_limit, default=50, metavar="N", help="at most this many entries (default 50)"
     )

@@ -1,4 +1,4 @@
-"""Disputes as text for people, and as JSON for scripts."""
+"""Formats disputes as text for people, and as JSON for scripts."""
 
 from __future__ import annotations
 

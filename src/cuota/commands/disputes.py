@@ -137,7 +137,7 @@ def register(add: Add) -> None:
         required=True,
         type=DisputeReason,
         choices=[each for each in DisputeReason if each is not DisputeReason.OTHER],
-        help="what the consumer says",
+        help="the consumer's reason",
     )
     opening.add_argument("--amount", required=True, type=_amount, metavar="AMOUNT", help="such as 20.00")
     opening.add_argument("--text", metavar="TEXT", help="what happened, at most 5000 characters")

@@ -65,7 +65,7 @@ async def _one(
 
 
 def _about(event: dict[str, Any]) -> str:
-    """Return the amount and the id of what the event is about. A bank account has no amount, but the last digits."""
+    """Return the amount and the id of the event's subject. A bank account has its last digits instead of an amount."""
     if "bankAccount" in event:
         return f"{'****' + event['bankAccount']['last4']:>10}  {event['bankAccount']['accountId']}"
     about, key = (event["payout"], "payoutId") if "payout" in event else (event, "orderId")

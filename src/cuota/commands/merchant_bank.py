@@ -47,7 +47,7 @@ def merchant_bank(options: argparse.Namespace) -> int:
 
 
 def _details(options: argparse.Namespace) -> BankDetails | None:
-    """Return the numbers that were given, or None. Raises BadMerchant."""
+    """Return the given numbers, or None. Raises BadMerchant."""
     given = options.routing is not None, options.account is not None
     if options.cancel and any(given):
         raise BadMerchant("Nothing was changed. Give either --cancel or --routing and --account, not both.")
@@ -104,4 +104,4 @@ def register(add: Add) -> None:
         metavar="N",
         help="the account number. The first account is used at once, a change after 3 days",
     )
-    parser.add_argument("--cancel", action="store_true", help="cancel the change that has yet to take effect")
+    parser.add_argument("--cancel", action="store_true", help="cancel a change that has not taken effect yet")

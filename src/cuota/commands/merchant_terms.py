@@ -1,4 +1,4 @@
-"""`cuota merchant terms`: what captures cost a merchant, and when the merchant is paid."""
+"""`cuota merchant terms`: the fees for captures, and the schedule of payouts."""
 
 from __future__ import annotations
 
@@ -135,9 +135,14 @@ def register(add: Add) -> None:
     parser.add_argument("--payout", type=PayoutSchedule, choices=list(PayoutSchedule), help="how often")
     parser.add_argument("--minimum", type=_minimum, metavar="AMOUNT", help="a smaller payout waits")
     parser.add_argument(
-        "--reserve", type=basis_points, metavar="P", help="percentage of the captures that is kept back"
+        "--reserve",
+        type=basis_points,
+        metavar="P",
+        help="percentage of the captures that is kept as a reserve",
     )
-    parser.add_argument("--reserve-days", type=_days, metavar="N", help="for so many days")
+    parser.add_argument(
+        "--reserve-days", type=_days, metavar="N", help="the number of days for which the reserve is kept"
+    )
     parser.add_argument("--cutoff", type=_cutoff, metavar="HH:MM", help="when the day ends for payouts")
     parser.add_argument("--time-zone", metavar="ZONE", help="of the cutoff, such as America/New_York")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""`cuota books` and `cuota merchant adjust`: the operator's look at all accounts, and corrections by hand."""
+"""`cuota books` and `cuota merchant adjust`: show the trial balance, and correct a merchant's balance by hand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def books(options: argparse.Namespace) -> int:
     day: date | None = options.as_of
 
     async def flow(context: Context) -> tuple[datetime, list[AccountBalance]]:
-        # The end of the day, or now.
+        # The time is the end of the day, or now.
         before = (
             context.now() if day is None else datetime.combine(day + timedelta(days=1), time(0), tzinfo=UTC)
         )

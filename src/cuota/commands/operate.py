@@ -71,7 +71,7 @@ async def _verified(context: Context, told: OnProgress) -> tuple[VerifyReport, i
     unsent = await sending.count_created(context.pool) if context.rails.bank is None else 0
     report = await verify(context.pool, told)
     done = VerifyRun(utc_now(), report.orders, report.transfers, len(report.disagreements))
-    # A copy of the database that only allows reads is checked too, but keeps no result.
+    # A read-only copy of the database is checked too, but the result is not stored there.
     with contextlib.suppress(asyncpg.ReadOnlySQLTransactionError):
         await operator_figures.add_run(context.pool, context.new_id(), done)
     return report, unsent

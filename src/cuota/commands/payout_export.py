@@ -47,7 +47,7 @@ def export(options: argparse.Namespace) -> int:
 
 
 def _as_answered(content: dict[str, object]) -> dict[str, Any]:
-    """Return what a merchant reads from the API."""
+    """Return the payout and its lines as a merchant reads them from the API."""
     answer: dict[str, Any] = json.loads(encode(content), parse_float=Decimal)
     return answer
 

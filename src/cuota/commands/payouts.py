@@ -1,4 +1,4 @@
-"""`cuota payouts`: the payouts of all merchants, and why one does not arrive."""
+"""`cuota payouts`: the payouts of all merchants, with their problems."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_SHOWN = 1000
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """Everything that the command shows."""
+    """The data that the command shows."""
 
     rail: str | None
     payouts: list[ListedPayout]

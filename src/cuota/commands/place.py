@@ -1,4 +1,4 @@
-"""Tells on standard error which data and which service a command acts on, so that a wrong environment is noticed."""
+"""Prints on standard error which data and which service a command acts on, so that a wrong environment is noticed."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class ProgressReporter(Protocol):
     """The function that the work calls to report progress: from any thread, and as often as needed."""
 
     def __call__(self, done: float, total: float | None = None, note: str = "") -> None:
-        """Report the units done so far and, if known, the total. `note` says what the command is doing right now."""
+        """Report the units done so far and, if known, the total. `note` describes the command's current step."""
 
 
 class _State:
@@ -87,7 +87,7 @@ def span(seconds: float) -> str:
 
 @contextlib.contextmanager
 def progress(title: str, unit: str = "", total: float | None = None) -> Iterator[ProgressReporter]:
-    """Show progress while the `with` block runs. `unit` is the plural noun for what is counted, such as `orders`."""
+    """Show progress while the `with` block runs. `unit` is the plural noun of the counted things, such as `orders`."""
     state = _State(title, unit, total)
     console = Console(stderr=True)
     live = sys.stderr.isatty() and not console.is_dumb_terminal

@@ -1,4 +1,4 @@
-"""`cuota rails`: each card rail with its numbers, and what its processor reported that an operator must look at."""
+"""`cuota rails`: each card rail with its numbers, and the reports of its processor that an operator must check."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """Everything that the command shows. `roles` says active or kept, by the rail's name."""
+    """The data that the command shows. `roles` has active or kept for each rail's name."""
 
     roles: dict[str, str]
     figures: list[Figures]
@@ -58,7 +58,7 @@ async def _read(context: Context) -> _Seen:
 
 
 def _role(each: Figures, roles: dict[str, str]) -> str | None:
-    """Return active, kept, or None: a rail that was used once and is in no setting now."""
+    """Return active or kept. Return None for a rail that was used before and is in no setting now."""
     return roles.get(each.name)
 
 

@@ -83,10 +83,10 @@ def time_show(options: argparse.Namespace) -> int:
 
 
 def time_advance(options: argparse.Namespace) -> int:
-    """`cuota time advance`. It returns when all work that was due on the way is done."""
+    """`cuota time advance`. It returns when all work that became due meanwhile is done."""
 
     def tell(at: datetime, done: WorkDone) -> None:
-        # Retries of webhooks are not printed one by one: there can be very many. The summary counts them.
+        # Retries of webhooks are not printed one by one, because there can be very many. The summary counts them.
         if not options.json and (done.events or done.paid or done.jobs):
             print(f"{timestamp(at)}  {_summary(done)}", flush=True)
 
@@ -172,7 +172,7 @@ async def travel(
     watch: ReportProgress = lambda _: None,
 ) -> Advanced:
     """Advance the clock in this process, until a signal stops it between two instants."""
-    # The handlers are set only once the clock may be moved, so that a signal ends the wait for that at once.
+    # Set the handlers only after the wait for the clock, so that a signal ends that wait at once.
     async with traveling(settings, where) as traveler:
         with stopping() as stop:
             return await traveler.to(target, stop, tell, watch)

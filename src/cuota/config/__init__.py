@@ -94,7 +94,7 @@ class Settings:
 
     @property
     def rails(self) -> RailSettings:
-        """What these settings say about rails."""
+        """Return the settings of rails."""
         return RailSettings(
             card=self.card_rail,
             message=self.message_rail,
@@ -230,7 +230,7 @@ def missing_database(environ: Mapping[str, str] | None = None) -> Path | None:
 
 @dataclass(frozen=True, slots=True)
 class DataLocation:
-    """Where an environment's data is. Knowing this opens and creates nothing."""
+    """The place of an environment's data. Reading it opens and creates nothing."""
 
     environment: str
     data_dir: Path
@@ -239,7 +239,7 @@ class DataLocation:
 
 
 def place(environ: Mapping[str, str] | None = None) -> DataLocation:
-    """Return where the data is, and create nothing. Raises BadSettings."""
+    """Return the place of the data, and create nothing. Raises BadSettings."""
     given, problems = _read(os.environ if environ is None else environ)
     if problems:
         raise BadSettings("\n".join(problems))
@@ -278,7 +278,8 @@ def _stored_secret(data_dir: Path) -> bytes:
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
         if not path.exists():
-            # Written aside and linked: of two first starts at once one wins, and nobody reads half a key.
+            # The key is written to another file and then linked. So if two processes start at once, one wins, and no
+            # process reads half a key.
             with tempfile.NamedTemporaryFile("w", dir=data_dir, prefix=".secret-") as file:
                 file.write(base64.b64encode(os.urandom(SECRET_BYTES)).decode() + "\n")
                 file.flush()

@@ -1,4 +1,4 @@
-"""Reads the settings of files for a bank. Each reader raises ValueError with what the value must be, and never repeats it."""
+"""Reads the settings of bank files. The errors (ValueError) say what a value must be, and never contain the value."""
 
 from __future__ import annotations
 

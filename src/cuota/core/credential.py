@@ -1,4 +1,4 @@
-"""What a merchant's credential may do with the API."""
+"""The scopes of a merchant's credential: which calls of the API it may make."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cuota.core.refusal import Code, Refused
 
 
 class Scope(StrEnum):
-    """The scope of a credential. Every scope reads."""
+    """The scope of a credential. Every scope may read."""
 
     FULL = "full"
     READ = "read"
@@ -38,7 +38,10 @@ def credential_name(name: str) -> str:
 
 
 def require_scope(scope: Scope, method: str, path: str) -> None:
-    """Raise Refused unless a credential of this scope may send this request. `path` is the route's, such as `/order/{order_id}`."""
+    """Raise Refused unless a credential of this scope may send this request.
+
+    `path` is the path of the route, such as `/order/{order_id}`.
+    """
     if scope is Scope.FULL or method in {"GET", "HEAD"} or _MOVES.get(scope) == path:
         return
     message = (

@@ -81,8 +81,8 @@ class Cut:
 def cut(plan: Sequence[Installment], amount: int, fee: int, taken_back: Mapping[UUID, int] = NOTHING) -> Cut:
     """Reduce a plan by `amount` and `fee`: first the unpaid installments, then the paid ones, each from the last to the first.
 
-    `taken_back` is what the cards' banks have taken back of each charge, in cents. That part of an installment is not reduced; `room`
-    returns the most that can be.
+    `taken_back` has the cents that the cards' banks have taken back of each charge. That part of an installment is not
+    reduced; `room` returns the largest possible reduction.
     """
     parts = {item.number: item for item in plan}
     latest_first = sorted(plan, key=lambda item: -item.number)
@@ -113,13 +113,13 @@ def cut(plan: Sequence[Installment], amount: int, fee: int, taken_back: Mapping[
 
 
 def room(plan: Sequence[Installment], taken_back: Mapping[UUID, int]) -> tuple[int, int]:
-    """Return the most that `cut` can take from a plan, in cents: of the order, and of the fee."""
+    """Return the largest amounts by which `cut` can reduce a plan, in cents: of the order, and of the fee."""
     free = [_free(item, taken_back) for item in plan]
     return sum(amount for amount, _ in free), sum(fee for _, fee in free)
 
 
 def _free(item: Installment, taken_back: Mapping[UUID, int]) -> tuple[int, int]:
-    """Return what the card's bank has not taken back of an installment: of its amount first, then of its fee."""
+    """Return the part of an installment that the card's bank has not taken back: of its amount, and of its fee."""
     taken = taken_back.get(item.charge_id, 0) if item.charge_id is not None else 0
     return max(0, item.amount - taken), max(0, item.fee - max(0, taken - item.amount))
 
@@ -130,7 +130,7 @@ def owed(plan: Sequence[Installment]) -> list[Installment]:
 
 
 def lost(plan: Sequence[Installment]) -> int:
-    """Return what the written-off installments still owe, in cents with the fee."""
+    """Return the unpaid amount of the written-off installments, in cents and including the fee."""
     return sum(item.total for item in owed(plan) if item.written_off_at is not None)
 
 
@@ -145,7 +145,11 @@ def total(plan: Sequence[Installment]) -> int:
 
 
 def plan_state(plan: Sequence[Installment]) -> str:
-    """Return `active` while something is owed, `overdue` after a failed charge, `completed`, or `cancelled` if all was given back."""
+    """Return the state of the plan.
+
+    It is `active` while an amount is owed and `overdue` after a failed charge. A paid plan is `completed`, or `cancelled`
+    if everything was given back.
+    """
     if waiting := owed(plan):
         return "overdue" if any(item.failures for item in waiting) else "active"
     return "completed" if any(item.total for item in plan) else "cancelled"

@@ -20,10 +20,10 @@ class Account(StrEnum):
     LATE_FEES = "late_fees"
     LOSSES = "losses"
     BANK_CLEARING = "bank_clearing"
-    # Withheld from the merchant while an order is disputed, and what card networks took back while that is not decided.
+    # The amount withheld from the merchant while an order is disputed, and the amount of undecided chargebacks.
     DISPUTES_WITHHELD = "disputes_withheld"
     CHARGEBACKS = "chargebacks"
-    # Of a merchant, not of an order.
+    # These accounts belong to a merchant, not to an order.
     MERCHANT_RESERVE = "merchant_reserve"
     PAYOUTS_IN_TRANSIT = "payouts_in_transit"
 

@@ -11,7 +11,7 @@ APPROVED_SURNAME = "Approvetest"
 REFERRED_SURNAME = "Refertest"
 
 
-# The tables with scheduled work, and what one of their rows is called.
+# The tables with scheduled work, and the name of one row.
 SCHEDULED = {
     "orders": "order",
     "card_refunds": "card refund",

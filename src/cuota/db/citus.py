@@ -79,7 +79,7 @@ _BY_CONSUMER = ("consumer_exposure", "consumer_reservations", "consumer_waivers"
 # read with the history of a consumer at all merchants.
 _EVERYWHERE = ("merchants", "credentials", "consumers", "consumer_asks", "consumer_blocks", "desk_people")
 # Tables that are never joined with a merchant's rows. account_sessions changes its own key, and token_failures is unlogged;
-# neither could be distributed. Who answers one of desk_challenges has not named a merchant yet.
+# neither could be distributed. An answer to a row of desk_challenges comes before the merchant is known.
 _COORDINATOR = (
     "migrations",
     "installation",
@@ -128,7 +128,8 @@ PLACES = {
     **dict.fromkeys(_BY_CONSUMER, CONSUMER),
     **dict.fromkeys(_COORDINATOR, COORDINATOR),
 }
-# The functions take the merchant or the consumer first. Each call runs whole on the node that has that one's rows.
+# The first argument of these functions is the merchant or the consumer. Each call runs completely on the node with that
+# merchant's or consumer's rows.
 _FUNCTIONS = {
     "save_orders": _BY_MERCHANT[0],
     "save_claims": _BY_MERCHANT[0],
@@ -151,12 +152,14 @@ _FUNCTIONS = {
     "reserve_waiver": _BY_CONSUMER[0],
     "finish_reservation": _BY_CONSUMER[0],
 }
-# Citus must send these to the merchant's node also inside a transaction of several statements. blank_orders writes with the
-# owner's rights, and Citus does not let two roles write through the coordinator in one transaction.
+# Citus must send these to the merchant's node even inside a transaction of several statements. blank_orders writes with
+# the owner's rights, and Citus does not let two roles write through the coordinator in one transaction.
 _ALWAYS_SENT = ("blank_orders",)
-# Citus opens its connections to the workers as the role that asks, which must be able to log in there (docs/scaling.md).
+# Citus opens its connections to the workers as the session's role, which must be able to log in there
+# (docs/scaling.md).
 _LOGIN = "ALTER ROLE cuota_app LOGIN"
-# Without the save_orders of migration 0017, which also changes the exposure: a consumer's row may be on another node.
+# The save_orders of migration 0017 is not included: it also changes the exposure, and a consumer's row may be on
+# another node.
 _UNPLACED = """SELECT p.oid::regprocedure::text AS signature, p.proname AS name FROM pg_proc p
     WHERE p.pronamespace = 'public'::regnamespace AND p.proname = ANY ($1::text[])
         AND NOT 'exposure_version' = ANY (p.proargnames) AND NOT EXISTS (
@@ -200,6 +203,6 @@ async def distribute(connection: Connection, told: OnProgress = untold) -> list[
 
 
 async def unplaced(connection: Connection) -> dict[str, str]:
-    """Return the functions of which Citus does not know yet on which node they run: the name of each, by its signature."""
+    """Return the functions that are not distributed yet: each function's name, by its signature."""
     rows = await connection.fetch(_UNPLACED, list(_FUNCTIONS))
     return {row["signature"]: row["name"] for row in rows}

@@ -47,8 +47,8 @@ class Gatherer:
     def __init__(self, alone: object, together: object, refused: Callable[[Exception], bool]) -> None:
         """`alone` is the session for single requests, `together` the session for batches.
 
-        `refused` tells whether an exception proves that the database rejected the whole batch because of one request in it. Then
-        every request of the batch is run again, alone.
+        `refused` returns whether an exception proves that the database rejected the whole batch because of one request
+        in it. Then every request of the batch is run again, alone.
         """
         self._alone = alone
         self._together = together

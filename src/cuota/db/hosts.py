@@ -11,8 +11,8 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import asyncpg
 
-# A host that does not answer, even at the TCP level, is given up after this time. Nothing else ends a wait for a commit.
-# The result of that commit is then found by reading again.
+# The connection to a host that does not answer, even at the TCP level, is closed after this time. Nothing else ends a
+# wait for a commit. Then the service reads again to find out the result of that commit.
 SILENT_SECONDS = 10
 _PROBES = 3
 _WARNED = "01000"
@@ -26,11 +26,11 @@ _NOT_THIS_ONE = (
 
 
 class NodeLost(ConnectionError):
-    """The node that was asked could not reach another node of the cluster. This session goes on; the statement may be applied."""
+    """The session's node could not reach another node. The session is usable; the statement may be applied."""
 
 
-# The array types of PostgreSQL that our statements use, by their fixed ids: name, id, id of the element's type. Without this list
-# the driver would ask the catalog in every session, and on a Citus cluster that question alone takes seconds.
+# The array types of PostgreSQL that our statements use, by their fixed ids: name, id, id of the element's type. Without
+# this list, the driver would query the catalog in every session, which takes seconds on a Citus cluster.
 _ARRAYS = (
     ("bool", 1000, 16), ("bytea", 1001, 17), ("int2", 1005, 21), ("int4", 1007, 23), ("int8", 1016, 20), ("float4", 1021, 700),
     ("bpchar", 1014, 1042), ("json", 199, 114), ("uuid", 2951, 2950), ("date", 1182, 1082), ("timestamptz", 1185, 1184),
@@ -38,7 +38,7 @@ _ARRAYS = (
 
 
 def _array_type(name: str, type_id: int, element: int) -> dict[str, object]:
-    """Return what the driver would read from the catalog about an array type."""
+    """Return the data about an array type that the driver would read from the catalog."""
     return {
         "oid": type_id, "ns": "pg_catalog", "name": f"_{name}", "kind": b"b", "basetype": None, "elemtype": element,
         "elemdelim": ",", "range_subtype": None, "attrtypoids": None, "attrnames": None, "elemtype_name": name,
@@ -112,7 +112,7 @@ def _weightiest(problems: Sequence[BaseException]) -> BaseException:
 
 
 def _watched(connection: asyncpg.Connection) -> asyncpg.Connection:
-    """Turn on TCP keepalive. Otherwise a session would wait a quarter of an hour for a host that is gone."""
+    """Turn on TCP keepalive. Otherwise a session would wait a quarter of an hour for a vanished host."""
     line = connection._transport.get_extra_info("socket")  # noqa: SLF001 - the driver has no public access to its socket
     if line is None or line.family == socket.AF_UNIX:
         return connection

@@ -1,4 +1,4 @@
-"""Keeps sessions that are not in use out of asyncpg's own pool for a few seconds, so that the next request takes one at once.
+"""Keeps idle sessions out of asyncpg's own pool for a few seconds, so that the next request gets one at once.
 
 asyncpg's pool starts a task, a timer and a lock for each loan, which takes as much CPU as a small statement.
 """
@@ -10,7 +10,7 @@ from typing import cast
 
 import asyncpg
 
-# After this time, sessions that wait here go back to asyncpg's pool, which closes them when they have been idle for long.
+# After this time, idle sessions go back to asyncpg's pool, which closes them after a long idle time.
 KEEP_SECONDS = 10.0
 
 
@@ -24,7 +24,7 @@ class KeptSessions:
         self._giving_back: asyncio.Task[None] | None = None
 
     async def take(self, timeout: float) -> asyncpg.Connection:  # noqa: ASYNC109 - asyncpg's
-        """Return the session that was used last, or one of asyncpg's pool."""
+        """Return the session that was used last, or a session of asyncpg's pool."""
         while self._kept:
             kept = self._kept.pop()
             if _usable(kept):
@@ -46,7 +46,7 @@ class KeptSessions:
         return int(self._pool.get_idle_size()) + len(self._kept)
 
     async def close(self) -> None:
-        """Wait until every session is back, then close all."""
+        """Wait until every session is back, then close all sessions."""
         if self._timer is not None:
             self._timer.cancel()
         if self._giving_back is not None:

@@ -1,4 +1,4 @@
-"""Distributes tables that already have rows, and removes what this leaves on the coordinator."""
+"""Distributes tables that already have rows, and removes the old rows that stay on the coordinator."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from cuota.db import workers
 from cuota.db.nodes import HOW
 from cuota.db.pool import Connection, UnsafeDatabase
 
-# A deferred trigger would run while the rows are copied, on a node that does not know the table yet.
+# A deferred trigger would run while the rows are copied, on a node that does not have the table yet.
 _DEFERRED = """SELECT tgname AS name, pg_get_triggerdef(oid) AS definition FROM pg_trigger
     WHERE tgrelid = $1::text::regclass AND NOT tgisinternal AND tgdeferrable"""
 # Citus copies the rows to the shards, and leaves the old rows in the coordinator's own table, where no statement sees them.
-# pg_relation_size asks about this node's own table only.
+# pg_relation_size returns the size of this node's own table only.
 _LEFT_BEHIND = """SELECT logicalrelid::text AS name FROM pg_dist_partition
     WHERE partmethod <> 'n' OR repmodel = 't' ORDER BY 1"""
 _HAS_ROWS = "SELECT pg_relation_size($1::text::regclass) > 0"
@@ -45,7 +45,7 @@ async def remove_left_behind(connection: Connection) -> list[str]:
     if not found:
         return []
     async with connection.transaction():
-        # From here on, a change of a table concerns this node's own table only, and no shard.
+        # From here on, a statement changes only this node's own table, and no shard.
         await connection.execute("SET LOCAL citus.enable_ddl_propagation = off")
         # The history refuses TRUNCATE by triggers. Its rows are on the shards by now.
         for name in found:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # Only one process at a time migrates a database.
 MIGRATE_LOCK = 0x43756F7461
-# A worker shares this lock while its jobs run; the process that moves the sandbox's clock holds it alone.
+# A worker holds this lock shared while its jobs run; the process that moves the sandbox's clock holds it exclusively.
 JOBS_LOCK = 0x43756F74614A
 # Only one process at a time moves the clock.
 MOVER_LOCK = 0x43756F74614D

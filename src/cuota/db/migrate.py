@@ -28,7 +28,7 @@ OnProgress = Callable[[float, float | None, str], None]
 
 
 def untold(done: float, total: float | None, note: str) -> None:
-    """Report progress to nobody."""
+    """Ignore the progress."""
     del done, total, note
 
 
@@ -55,7 +55,7 @@ async def migrate(connection: Connection, environment: str, told: OnProgress = u
     except LOST:
         raise
     except asyncpg.PostgresError as problem:
-        # For example another program's tables, missing rights, or a lock. The database's own text says which.
+        # The cause may be another program's tables, missing rights, or a lock. The database's own text says which.
         raise UnsafeDatabase(
             f"Cannot migrate the database: {problem}. Set CUOTA_DATABASE_URL to a database that only Cuota uses."
         ) from problem
@@ -73,7 +73,7 @@ async def _apply(connection: Connection, done: set[str], environment: str, told:
             f"A newer release has migrated this database (it has {newest}). Start that release."
         )
     if done:
-        # Checked before anything is changed, because the database may belong to another environment.
+        # Check this before any change, because the database may belong to another environment.
         await claim(connection, environment)
     missing = [(name, sql) for name, sql in ours if name not in done]
     sharded = await is_sharded(connection)

@@ -1,4 +1,4 @@
-"""The nodes of a Citus cluster, and which of them this session's node can reach."""
+"""Reads the nodes of a Citus cluster, and which of them this session's node can reach."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cuota.db.pool import HAS_CITUS, Connection, UnsafeDatabase
 
-# How long a node that does not answer is waited for.
+# How long to wait for a node that does not answer.
 REACH_SECONDS = 5
 _SHARDED = "SELECT EXISTS (SELECT FROM pg_dist_partition WHERE partmethod = 'h')"
 _HERE = "SELECT groupid FROM pg_dist_local_group"

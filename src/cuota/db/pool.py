@@ -35,7 +35,7 @@ STATEMENT_SECONDS = 5
 # A working server first refuses a lock, then ends the statement. Only a server that hangs reaches the last timeout.
 HANGS_SECONDS = 15.0
 assert LOCK_SECONDS < STATEMENT_SECONDS < HANGS_SECONDS
-# TCP gives up a host that does not answer before we give up its session as hanging.
+# TCP closes the connection to a host that does not answer before we treat its session as hanging.
 assert SILENT_SECONDS < HANGS_SECONDS
 SESSION = {
     "lock_timeout": f"{LOCK_SECONDS}s",
@@ -56,7 +56,7 @@ SESSION = {
 }
 # Citus sends a statement to a merchant's node only if its plan knows the merchant: a plan for one merchant.
 HAS_CITUS = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')"
-# A node that does not answer at all is given up after a second.
+# A connection to a node that does not answer at all times out after a second.
 ON_CITUS = {"plan_cache_mode": "force_custom_plan", "citus.node_connection_timeout": "1s"}
 # Settings for statements that serve many requests at once. They wait only briefly for a locked row. If the server refuses
 # such a statement, its requests run one by one, with the timeouts of SESSION.
@@ -77,7 +77,7 @@ LOST = (
 )
 GONE = (*LOST, OSError)
 # The exceptions that mean that nothing was applied: a timeout of the session, a server that is no longer the primary, or a
-# full disk. A disk without room for the log of a commit ends the server; that is one of LOST.
+# full disk. A disk without space for the log of a commit ends the server; that error is in LOST.
 BUSY = (
     asyncpg.LockNotAvailableError,
     asyncpg.QueryCanceledError,
@@ -161,11 +161,11 @@ class Sessions:
             return tag
 
     def sizes(self) -> tuple[int, int]:
-        """Sessions open, and of them idle."""
+        """Return the number of open sessions, and how many of them are idle."""
         return self._pool.get_size(), self._kept.idle()
 
     async def close(self) -> None:
-        """Wait for what runs, then close every session."""
+        """Wait for running statements, then close every session."""
         await self._kept.close()
 
 
@@ -181,7 +181,7 @@ class Pool(Sessions):
         sharded: bool = False,
     ) -> None:
         super().__init__(pool)
-        # Whether the database has Citus.
+        # True if the database has Citus.
         self.sharded = sharded
         self._shared = Sessions(shared) if shared else None
         # A session that may be held as long as the process runs. No request waits for it.
@@ -201,13 +201,13 @@ class Pool(Sessions):
         await self.fetchrow("SELECT pg_logical_emit_message(true, 'cuota', '')")
 
     def sizes(self) -> tuple[int, int]:
-        """Sessions open, and of them idle."""
+        """Return the number of open sessions, and how many of them are idle."""
         size, idle = super().sizes()
         more, more_idle = self._shared.sizes() if self._shared else (0, 0)
         return size + more, idle + more_idle
 
     async def close(self) -> None:
-        """Wait for what runs, then close every session."""
+        """Wait for running statements, then close every session."""
         await self._gatherer.finish()
         if self._shared:
             await self._shared.close()

@@ -19,7 +19,7 @@ from cuota.db.hosts import Honest
 
 EVERYONE = "*"
 SETTING = "cuota.merchant"
-# Evaluated once for each statement. Without the setting, no rows are visible.
+# PostgreSQL evaluates this once for each statement. Without the setting, no rows are visible.
 _OURS = f"""(SELECT current_setting('{SETTING}', true)) = '{EVERYONE}'
     OR merchant_id = (SELECT nullif(nullif(current_setting('{SETTING}', true), '{EVERYONE}'), '')::uuid)"""
 _TABLES = """SELECT c.oid::regclass::text AS name, c.relrowsecurity AS secured FROM pg_class c
@@ -38,7 +38,10 @@ def narrow(merchant_id: UUID) -> None:
 
 
 def widen() -> None:
-    """Reset at the start of a request. Otherwise a pipelined request would keep the merchant of the request before it."""
+    """Reset this at the start of a request.
+
+    Otherwise a pipelined request would keep the merchant of the previous request.
+    """
     if _scope.get() is not None:
         _scope.set(None)
 
@@ -89,7 +92,7 @@ def _sql(merchant_id: UUID | None) -> str:
 
 
 def _set(merchant_id: UUID | None) -> bytes:
-    """Return the protocol messages of a SET without a sync, so that it commits together with the statement after it."""
+    """Return the protocol messages of a SET without a sync, so that it commits together with the next statement."""
     parse = _message(b"P", b"\0" + _sql(merchant_id).encode() + b"\0\0\0")
     return parse + _message(b"B", b"\0\0" + b"\0\0" * 3) + _message(b"E", b"\0" + b"\0" * 4)
 
@@ -126,7 +129,7 @@ class Narrowed(Honest):
         return await super()._do_execute(query, narrowed, *arguments, **more)
 
     async def execute(self, query: str, *arguments: Any, timeout: float | None = None) -> str:  # noqa: ASYNC109
-        """Do the same as asyncpg's method. A statement without arguments is sent in one text with the setting."""
+        """Do the same as asyncpg's method. A statement without arguments is sent together with the setting in one text."""
         if not arguments and not self.is_in_transaction():
             self._certain = False
             query = f"{_sql(_scope.get())}; {query}"

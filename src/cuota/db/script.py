@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-# What may hold a semicolon that ends no statement: comments, quoted names, quoted text, and dollar-quoted bodies.
+# A semicolon inside these ends no statement: comments, quoted names, quoted text, and dollar-quoted bodies.
 _PART = re.compile(
     r"""--[^\n]* | /\*.*?\*/ | "[^"]*" | \b[eE]'(?:[^'\\]|\\.|'')*' | '(?:[^']|'')*'
     | \$(?P<tag>[A-Za-z_]\w*|)\$.*?\$(?P=tag)\$ | ; | [^;'"$/eE-]+ | .""",
@@ -15,7 +15,7 @@ _PART = re.compile(
 def statements_of(sql: str) -> list[str]:
     """Return the statements of a script, without comments between them and without their semicolons.
 
-    A function whose body is not quoted (BEGIN ATOMIC) is not understood; migrations have none.
+    A function whose body is not quoted (BEGIN ATOMIC) is not supported; migrations have none.
     """
     found: list[str] = []
     parts: list[str] = []

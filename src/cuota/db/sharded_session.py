@@ -1,4 +1,4 @@
-"""A session on a Citus cluster: it tells the loss of another node from the loss of the session."""
+"""A session on a Citus cluster, which distinguishes the loss of another node from the loss of the session."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import asyncpg
 
 from cuota.db.hosts import Honest, NodeLost
 
-# SQLSTATEs with which the node of this session reports that another node is gone: class 08, and what a node says that ends or
-# starts. Citus has no code for a connection that it needed for a commit, only these words.
+# The SQLSTATEs with which this session's node reports that another node is gone: class 08, and the codes of a node that
+# stops or starts. If a commit needs a lost connection, Citus has no code, only these texts.
 _CLASS, _STATES = "08", ("57P01", "57P02", "57P03")
 _WORDS = (
     "marked as essential",
@@ -21,7 +21,10 @@ _WORDS = (
 
 
 def is_node_lost(problem: asyncpg.PostgresError) -> bool:
-    """Return whether this error of the server is about another node. The loss of the own session is FATAL, or no answer at all."""
+    """Return whether this server error is about another node.
+
+    When the session itself is lost, the error is FATAL or there is no answer.
+    """
     if getattr(problem, "severity", None) != "ERROR":
         return False
     state = problem.sqlstate or ""
@@ -29,7 +32,7 @@ def is_node_lost(problem: asyncpg.PostgresError) -> bool:
 
 
 class ClusterSession(Honest):
-    """Raises NodeLost where another node cannot be reached."""
+    """A connection that raises NodeLost if another node cannot be reached."""
 
     async def _do_execute(
         self, query: str, executor: Callable[..., Awaitable[Any]], *arguments: Any, **more: Any
@@ -42,7 +45,7 @@ class ClusterSession(Honest):
             raise
 
     async def execute(self, query: str, *arguments: Any, timeout: float | None = None) -> str:  # noqa: ASYNC109
-        """Do the same as asyncpg's method; also the commit of a transaction comes here."""
+        """Do the same as asyncpg's method. The commit of a transaction also calls this method."""
         try:
             tag: str = await super().execute(query, *arguments, timeout=timeout)
         except asyncpg.PostgresError as problem:

@@ -21,7 +21,7 @@ class WrongKey(Exception):
 
 
 def derived(key: bytes, use: str) -> bytes:
-    """Derive a separate key for each use, so that a hash of one use is worthless for another."""
+    """Derive a separate key for each use, so that a hash made for one use does not fit another use."""
     return hmac.digest(key, f"cuota:{use}".encode(), "sha256")
 
 
@@ -36,7 +36,7 @@ class _Key:
 
 
 class Vault:
-    """Encrypts with the secret key, decrypts also with old keys, and hashes with the installation's hash key.
+    """Encrypts with the secret key, also decrypts with old keys, and hashes with the installation's hash key.
 
     The hash key never changes (`flows/secret/open_vault.py`), so ids and hashes stay valid when the secret key is replaced. If
     there is no hash key, the secret key is used instead, as in earlier releases.
@@ -51,7 +51,7 @@ class Vault:
 
     @property
     def key_id(self) -> str:
-        """The id of the key that encrypts."""
+        """Return the id of the key that encrypts."""
         return self._keys[0].id.hex()
 
     def encrypt(self, text: str, bound_to: str) -> bytes:
@@ -77,7 +77,7 @@ class Vault:
         for key in sorted(self._keys, key=lambda key: key.id != stored[:_KEY_ID]):
             try:
                 text = key.cipher.decrypt(stored[:_NONCE], stored[_NONCE:], bound_to.encode())
-            except (InvalidTag, ValueError):  # ValueError: the text is too short
+            except (InvalidTag, ValueError):  # a ValueError means that the text is too short
                 continue
             return key, text.decode()
         raise WrongKey(

@@ -1,4 +1,4 @@
-"""Named workers: each holds a lock with its name while it lives, so that the claims of dead workers can be found.
+"""Named workers: each holds a lock with its name while it is alive, so that the claims of dead workers can be found.
 
 PostgreSQL frees the lock when the session ends, however it ends. So no clocks are compared and nothing is written.
 """
@@ -45,11 +45,11 @@ class Worker:
 
     @property
     def name(self) -> int | None:
-        """Return the name that its claims carry, or None if it could not take the lock for long.
+        """Return the name for this worker's claims, or None if it could not take the lock for a long time.
 
         Claims without a name end only by their lease.
 
-        The worker keeps its name between two sessions. If it dies in between, that is noticed all the same.
+        The worker keeps its name between two sessions. If the worker dies in between, other workers still notice that.
         """
         return self._name if time.monotonic() - self._held_at < NAMELESS_SECONDS else None
 
@@ -85,7 +85,7 @@ class Worker:
                 self._held_at = time.monotonic()
                 await asyncio.sleep(LOOK_SECONDS)
         finally:
-            # The lock goes with it.
+            # The lock ends with the session.
             with contextlib.suppress(TimeoutError, *GONE):
                 await session.close(timeout=CLOSE_SECONDS)
 
@@ -104,6 +104,6 @@ async def unheld(session: Session, names: list[int]) -> list[int]:
 
 
 async def count_alive(session: Session) -> int:
-    """Return how many processes of the service (`cuota serve`, `cuota work`) hold the lock with their name."""
+    """Return how many processes of the service (`cuota serve`, `cuota work`) hold a lock with their name."""
     row = await session.fetchrow(_ALIVE, [JOBS_LOCK, MOVER_LOCK, MIGRATE_LOCK])
     return 0 if row is None else int(row["alive"])

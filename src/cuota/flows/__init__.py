@@ -1,1 +1,1 @@
-"""One verb for each thing that can happen. Flows read, let core decide, and save."""
+"""One module for each thing that can happen, named by a verb. A flow reads, lets core decide, and saves."""

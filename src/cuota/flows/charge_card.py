@@ -28,7 +28,7 @@ log = logging.getLogger("cuota.request")
 
 
 def card_hash(context: Context, fingerprint: str) -> bytes | None:
-    """Return the keyed hash by which risk knows a card, or None if the card rail gives no fingerprint."""
+    """Return the keyed hash by which risk recognizes a card, or None if the card rail gives no fingerprint."""
     return context.vault.hash(f"signal-{SignalKind.CARD}", fingerprint) if fingerprint else None
 
 
@@ -39,7 +39,10 @@ async def keep_card(context: Context, token: str, holder: CardHolder) -> PlanCar
 
 
 async def note_decline(context: Context, charge: Charge, answer: CardAnswer) -> None:
-    """Record a decline for the card, which counts in all plans. Called before the answer is recorded, so that none is lost."""
+    """Record a decline for the card, which counts in all plans.
+
+    This is done before the answer is recorded, so that no decline is lost.
+    """
     if answer.approved or charge.card_hash is None:
         return
     hashed = context.vault.hash("card-decline", str(charge.charge_id))
@@ -110,9 +113,9 @@ async def look_up(context: Context, asked: ChargeRequest, record: RecordAnswer, 
 
 
 async def look(context: Context, asked: ChargeRequest, record: RecordAnswer) -> str | None:
-    """Look at a charge in progress for a page, and record its answer if that is final. It never charges.
+    """Look up a charge in progress for a page, and record its answer if that is final. This function never charges.
 
-    Return the address at which the consumer confirms the charge, or None if nothing is to confirm.
+    Return the address at which the consumer confirms the charge, or None if there is nothing to confirm.
     """
     try:
         answer = await context.rails.card.find_charge(asked)

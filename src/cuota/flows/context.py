@@ -57,7 +57,9 @@ def _uncounted(rail: str, kind: str) -> None:
 
 @dataclass(frozen=True)
 class Context:
-    """Everything that a flow needs from outside, passed as one argument, so that tests and the sandbox's clock can replace it.
+    """Everything that a flow needs from outside, as one argument.
+
+    Tests and the sandbox's clock replace parts of it.
 
     `happened` is called with every event after it is saved, `decided` with every decision and referral, `reviewed` with how each
     review ended, `reviews_wait` with the number of reviews that wait and of those that run out soon, and `texted` with the result of

@@ -40,8 +40,9 @@ Read = Callable[[Session, UUID, UUID], Awaitable[Reading | None]]
 MakeAnswer = Callable[[Movement], Answer]
 Save = Callable[[Session, Outcome, Answer | None], Awaitable[bool]]
 
-# If a session is lost during a save, we do not know whether the save was applied. A new read shows whether it was. While
-# the database restarts, we try READ_AGAIN times, PAUSE_SECONDS apart. Then the caller is told that the result is unknown.
+# If a session is lost during a save, we do not know whether the save was applied. A new read shows whether it was.
+# While the database restarts, we try READ_AGAIN times, PAUSE_SECONDS apart. After that, the answer says that the result
+# is unknown.
 READ_AGAIN = 20
 PAUSE_SECONDS = 0.25
 IN_STEP_SECONDS = 5.0
@@ -53,7 +54,7 @@ UNKNOWN = (
 
 
 def order_not_found() -> Refused:
-    """The same answer for an unknown order, a malformed id, and another merchant's order."""
+    """Return the same answer for an unknown order, a malformed id, and another merchant's order."""
     return Refused(Code.ORDER_NOT_FOUND, "There is no such order. Check the orderId and the credentials.")
 
 
@@ -104,11 +105,12 @@ async def settle(
 ) -> Done[Any, Any]:
     """Apply one decision exactly once.
 
-    `read` reads what the decision needs; by default the order and its plan. `decide` is called with what was read,
+    `read` reads the data for the decision; by default the order and its plan. `decide` is called with this data,
     perhaps several times. It returns the outcome to save, or None if there is nothing to do, or it raises a refusal.
-    `keep` makes the answer that is stored with the outcome's movement, for the request's Idempotency-Key.
-    `save` replaces `outcomes.save`. A flow that passes it also writes at the consumer, who may be on another server, so the order's
-    row is never locked around it. Such a flow tries again instead: an open order changes only a few times.
+    `keep` makes the answer that is stored with the outcome's movement, for the request's Idempotency-Key. `save`
+    replaces `outcomes.save`. A flow that passes it also writes rows of the consumer, which may be on another server, so
+    the order's row is never locked around it. Such a flow retries instead, because an open order changes only a few
+    times.
     """
     run = _Run(context, merchant_id, order_id, decide, read, keep, save)
     lost = False
@@ -151,7 +153,7 @@ class _Run:
 
 
 async def _ladder(run: _Run) -> Done[Any, Outcome | None]:
-    """Try once without any lock, since most orders have one change at a time. Then try again under this process's lock.
+    """Try once without any lock, because most orders have one change at a time. Then retry under this process's lock.
 
     The last attempt holds the row's lock in the database, so that every request for a busy order succeeds in the end.
     """
@@ -212,7 +214,10 @@ async def _locked(run: _Run) -> Done[Any, Outcome | None]:
 
 
 async def _node_is_back(run: _Run) -> None:
-    """Ask the order's node once more. Raises Refused if it is still down: its merchants get their answer within a second."""
+    """Query the order's node once more.
+
+    Raises Refused if the node is still down, so that its merchants get an answer within a second.
+    """
     await asyncio.sleep(PAUSE_SECONDS)
     try:
         await run.read(run.context.pool, run.merchant_id, run.order_id)
@@ -221,7 +226,7 @@ async def _node_is_back(run: _Run) -> None:
 
 
 async def _reachable(run: _Run) -> None:
-    """Wait until the database answers, and its standby has what can be read. Raises Refused if it does not."""
+    """Wait until the database answers, and its standby has everything that can be read. Raises Refused after a timeout."""
     for _ in range(READ_AGAIN):
         await asyncio.sleep(PAUSE_SECONDS)
         try:

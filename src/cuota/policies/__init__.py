@@ -1,1 +1,1 @@
-"""Risk policies, one TOML file each; `standard.toml` is the one that comes into force by itself."""
+"""Risk policies, one TOML file each. `standard.toml` is the default."""

@@ -1,1 +1,1 @@
-"""Rails: the interfaces to companies outside (cards, virtual cards, messages), each with a sandbox implementation."""
+"""Rails: the interfaces to external companies (cards, virtual cards, messages, banks), each with a sandbox implementation."""

@@ -1,4 +1,4 @@
-"""Adds a timeout to every call of a rail. A rail that hangs counts as one that did not answer."""
+"""Adds a timeout to every call of a rail. A rail that hangs counts as unavailable."""
 
 from __future__ import annotations
 

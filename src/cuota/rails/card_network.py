@@ -17,7 +17,7 @@ LEASE = timedelta(seconds=30)
 
 @dataclass(frozen=True, slots=True)
 class Presented:
-    """The data that somebody typed into a merchant's card form. `repr` shows none of it."""
+    """The data that a person typed into a merchant's card form. `repr` shows none of it."""
 
     number: str = field(repr=False)
     cvc: str = field(repr=False)
@@ -27,7 +27,10 @@ class Presented:
 
 @dataclass(frozen=True, slots=True)
 class NetworkCard:
-    """A card that the network knows, with its key. `fits` means that the security code and expiration date were right."""
+    """A card that the network has issued, with its key.
+
+    `fits` means that the security code and expiration date were right.
+    """
 
     key: UUID
     merchant_id: UUID

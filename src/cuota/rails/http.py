@@ -26,7 +26,7 @@ from httpcore._backends.auto import AutoBackend
 from cuota.core.webhook.delivery import TIMED_OUT, Attempt
 from cuota.core.webhook.destination import is_allowed, is_loopback
 
-# httpcore imports sniffio for every call, if there is one. Without this entry, Python would look through all folders each time.
+# httpcore tries to import sniffio in every call. Without this entry, Python would search all folders each time.
 if find_spec("sniffio") is None:
     sys.modules["sniffio"] = None  # type: ignore[assignment]
 

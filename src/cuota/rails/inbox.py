@@ -11,8 +11,9 @@ from cuota.core.consumer import is_us_number, typed_number
 from cuota.rails.stores import RailDatabase
 
 KEPT = 10_000
-# One statement and one round trip, also for a notice that goes by mail and by text. Old messages are deleted a hundred at a time, so most sends do not look for them.
-# NOT EXISTS prevents a repeated call from using up a number. If two calls run at the same moment, ON CONFLICT decides.
+# One statement and one round trip, even for a notice that is sent by mail and by text. Old messages are deleted a
+# hundred at a time, so most sends do not look for them. NOT EXISTS prevents a repeated call from using up a number. If
+# two calls run at the same moment, ON CONFLICT decides.
 PUT = f"""
 WITH put AS (
     INSERT INTO message_simulator.inbox (key, channel, recipient, subject, text, created_at)

@@ -96,7 +96,7 @@ def load(settings: RailSettings, books: RailDatabase, vault: RailVault, now: Clo
 
 
 def _card_rails(settings: RailSettings, given: tuple[object, ...]) -> CardRails:
-    """Return the rail for new cards and those that earlier cards still use. Raises NoSuchRail."""
+    """Return the rail for new cards, and the rails that existing cards still use. Raises NoSuchRail."""
     loaded: list[CardRail] = []
     named = [
         ("CUOTA_CARD_RAIL", settings.card),

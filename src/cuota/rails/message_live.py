@@ -34,7 +34,7 @@ from cuota.rails.unavailable import RailUnavailable
 HOOK_SECONDS = 10.0
 MAIL_SECONDS = 14.0
 GOODBYE_SECONDS = 1.0
-# These timeouts end before the rail's own, so that the error says which of the two did not answer.
+# These timeouts are shorter than the rail's own, so that the error says which server did not answer.
 assert max(HOOK_SECONDS, MAIL_SECONDS) < MESSAGE_SECONDS
 CODE_DIGITS = 6
 
@@ -132,7 +132,7 @@ class LiveMessageRail:
             port=server.port,
             username=server.user,
             password=server.password,
-            # Not this machine's name: looking it up can take long, and the mail server should not learn it.
+            # Do not send this machine's name: looking it up can take long, and the mail server should not learn it.
             local_hostname=sender.partition("@")[2],
             timeout=MAIL_SECONDS,
             use_tls=server.tls,

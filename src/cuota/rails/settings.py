@@ -1,4 +1,4 @@
-"""What the settings say about rails. Every rail is created with (settings, books, vault, now)."""
+"""The settings of rails. Every rail is created with (settings, books, vault, now)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from cuota.rails.senders import Senders
 
 @dataclass(frozen=True, slots=True)
 class StripeKeys:
-    """The keys of a Stripe account. `api_url` is another address than Stripe's own, for a stand-in; empty means Stripe."""
+    """The keys of a Stripe account.
+
+    `api_url` is the address of a stand-in; if it is empty, Stripe's own address is used.
+    """
 
     secret: str = field(repr=False)
     publishable: str

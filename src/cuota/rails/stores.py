@@ -1,4 +1,4 @@
-"""What every rail is given: a database, a vault and a clock. The service's pool and vault implement these interfaces."""
+"""The database, the vault and the clock that every rail gets. The service's pool and vault implement these interfaces."""
 
 from __future__ import annotations
 

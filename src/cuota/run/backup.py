@@ -60,7 +60,7 @@ async def backup(
     told: OnProgress,
     begun: OnBackupBegun | None = None,
 ) -> Manifest:
-    """Write `file`; raise CannotBackUp, ProgramFailed or WrongKey, and leave no file behind then.
+    """Write `file`. If this fails, delete the file and raise CannotBackUp, ProgramFailed or WrongKey.
 
     `begun` is called once it is known that the database can be backed up.
     """
@@ -126,7 +126,7 @@ async def _facts(connection: asyncpg.Connection, settings: config.Settings, vaul
         "server_version": connection.get_server_version().major,
         "migrations": [row["name"] for row in migrations],
         "roles": [row["name"] for row in await connection.fetch(_ROLES)],
-        # The names are our own.
+        # The names in this SQL are our own, so they need no quoting.
         "counts": {name: await connection.fetchval(f"SELECT count(*) FROM {name}") for name in COUNTED},
         "probe": vault.encrypt(PROBE, "backup").hex(),
         "key": None if config.place().names_its_key else base64.b64encode(settings.secret_key) + b"\n",

@@ -1,7 +1,8 @@
-"""Takes the connections that wait in a listening socket when a worker stops.
+"""Accepts the connections that wait in a listening socket when a worker stops.
 
-The kernel completes connections before a process accepts them. When the last process closes the listening socket, the kernel
-resets those that nobody accepted, and their clients lose a request that they may have sent already.
+The kernel completes connections before a process accepts them. When the last process closes the listening socket, the
+kernel resets the connections that nobody has accepted. A client may already have sent a request on such a connection,
+which is then lost.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ def accept_waiting(listener: socket.socket) -> list[socket.socket]:
             connection.setblocking(False)
             waiting.append(connection)
     except OSError:
-        # Usually BlockingIOError: nothing waits any more. Otherwise there is nothing that could be accepted.
+        # This is usually BlockingIOError, which means that no connection waits any more. After any other error, none
+        # can be accepted.
         pass
     finally:
         listener.close()

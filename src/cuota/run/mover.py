@@ -1,7 +1,7 @@
 """Moves the sandbox's clock for the merchant's dashboard, as a task of a serving process.
 
-It is the flow of `cuota time advance`, with connections and rails of its own. Meanwhile this process answers requests, and its
-own background jobs pause, as those of every process do.
+It runs the flow of `cuota time advance`, with separate connections and rails. Meanwhile this process answers requests.
+Its background jobs pause, as in every process.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from cuota.flows.sandbox.move_time import CannotMoveTime
 from cuota.run.travel import traveling
 from cuota.work.advance import Advanced
 
-# A short way is done while the person waits for the page. A longer one goes on, and the page says how far it is.
+# The page waits for a short move. During a longer move, the page shows the progress.
 WAIT_SECONDS = 2.5
 log = logging.getLogger("cuota.clock")
 
 
 class DeskMover:
-    """Moves the clock, one way at a time."""
+    """Moves the clock, one move at a time."""
 
     def __init__(self, settings: Settings, where: dict[str, Any]) -> None:
         self._settings = settings
@@ -32,7 +32,7 @@ class DeskMover:
         self._task: asyncio.Task[Advanced] | None = None
 
     async def start(self, target: TargetInstant) -> bool:
-        """Begin to move the clock. Return whether it is there already. Raises CannotMoveTime or BadInstant."""
+        """Begin to move the clock. Return whether the move has already ended. Raises CannotMoveTime or BadInstant."""
         if self._task is not None and not self._task.done():
             raise CannotMoveTime("The clock is being moved right now. Wait until it is there.")
         self._task = asyncio.create_task(self._move(target))
@@ -48,10 +48,10 @@ class DeskMover:
             return await traveler.to(target, self._stop)
 
     async def close(self) -> None:
-        """Stop at the next instant: the process ends."""
+        """Stop the move at the next instant, because the process ends."""
         self._stop.set()
         if self._task is not None:
-            with contextlib.suppress(Exception):  # told when it happened
+            with contextlib.suppress(Exception):  # the error was logged when it happened
                 await self._task
 
 

@@ -56,7 +56,7 @@ log = logging.getLogger("cuota.run.process")
 class DrainingServer(uvicorn.Server):
     """A uvicorn server that drains its connections when it stops.
 
-    uvicorn itself closes idle connections at once, although a request may just be arriving on one. This server first
+    uvicorn itself closes idle connections at once, although a request may be arriving on one of them. This server first
     says `Connection: close` in every response, then accepts no new connections, then closes.
     """
 
@@ -180,7 +180,7 @@ async def _serve(
                 await mover.close()
             parent.cancel()
             if worker is not None:
-                with contextlib.suppress(Exception):  # logged when it happened
+                with contextlib.suppress(Exception):  # the error was logged when it happened
                     await worker
 
 
@@ -201,7 +201,7 @@ def _configured(app: ASGIApp) -> uvicorn.Config:
 
 
 def _outside(edge: Edge, context: Context, standstill: Standstill | None) -> ASGIApp:
-    """Return the application, wrapped in what only a sandbox needs."""
+    """Return the application, in a sandbox with the wrappers that only a sandbox needs."""
     if standstill is None:
         return edge
     return KnownHost(StandstillMiddleware(edge, context, standstill), edge, context.settings.hosts)
@@ -255,7 +255,7 @@ def main() -> int:
 
     Settings come from the environment, as the parent read them.
 
-    The second FD is the socket for metrics and health alone.
+    The second FD is the socket for metrics and health only.
     """
     listener = socket.socket(fileno=int(sys.argv[1]))
     watched = socket.socket(fileno=int(sys.argv[4])) if sys.argv[4:] else None

@@ -191,7 +191,7 @@ def _load(programs: Programs, packed: zipfile.ZipFile, told: OnProgress) -> None
 
 
 class _Plain:
-    """The SQL without the one line that not every server accepts."""
+    """Yields the SQL without the one line that not every server accepts."""
 
     def __init__(self, source: IO[bytes]) -> None:
         self._source = source

@@ -1,4 +1,4 @@
-"""Opens what a process needs: the database, migrated and checked; the rails; the secrets."""
+"""Opens the resources of a process: the migrated and checked database, the rails, and the secrets."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WAIT_FOR_DATABASE = 30.0
 
 @contextlib.contextmanager
 def database(settings: Settings) -> Iterator[dict[str, Any]]:
-    """Return what asyncpg.connect takes. The embedded PostgreSQL runs as long as any caller is inside this block."""
+    """Yield the arguments of asyncpg.connect. The embedded PostgreSQL runs as long as any caller is inside this block."""
     if settings.database_url is not None:
         yield {"dsn": settings.database_url}
         return
@@ -44,7 +44,7 @@ def database(settings: Settings) -> Iterator[dict[str, Any]]:
 
 
 def owner(settings: Settings, where: dict[str, Any]) -> dict[str, Any]:
-    """Return how to connect as the owner of the tables, as migrations and copies of the sandbox must."""
+    """Return the arguments to connect as the owner of the tables, which migrations and copies of the sandbox need."""
     return {"dsn": settings.database_owner_url} if settings.database_owner_url else where
 
 
@@ -74,7 +74,7 @@ async def judged_role(settings: Settings, where: dict[str, Any]) -> str | None:
 
 
 async def checked_cluster(where: dict[str, Any]) -> list[str]:
-    """Refuse a Citus cluster that cannot serve (UnsafeDatabase). Return a warning for each node that does not answer."""
+    """Refuse an unusable Citus cluster (UnsafeDatabase). Return a warning for each node that does not answer."""
     connection, _ = await service_role.connect(where, timeout=5)
     try:
         takes = (await service_role.read(connection)).takes
@@ -90,7 +90,7 @@ async def checked_cluster(where: dict[str, Any]) -> list[str]:
 
 
 async def check_database(settings: Settings, where: dict[str, Any]) -> None:
-    """Refuse a database that cannot serve (UnsafeDatabase), and print a warning for what is wrong with one that can."""
+    """Refuse an unusable database (UnsafeDatabase), and print a warning for each smaller problem."""
     role = await judged_role(settings, where)
     for warning in [*([role] if role else []), *await checked_cluster(where)]:
         print(f"cuota: warning: {warning}", file=sys.stderr, flush=True)
@@ -112,7 +112,7 @@ async def _connect(where: dict[str, Any]) -> asyncpg.Connection:
 
 
 async def note_served(context: Context, *, decides: bool) -> None:
-    """Store the audience, the letters' words and the policy of the running service, for commands to use."""
+    """Store the audience, the letters' texts and the policy of the running service, for commands."""
     settings = context.settings
     if decides:
         await keep_policy(context.pool, settings.policy, context.policy)
@@ -130,7 +130,7 @@ async def note_served(context: Context, *, decides: bool) -> None:
 
 
 async def as_served(context: Context, *, address: bool) -> Context:
-    """Return the settings with the letters' words of the service that ran last; with `address`, also with its audience."""
+    """Return the settings with the letters' texts of the service that ran last. With `address`, also use its audience."""
     served, settings = await last_served.read(context.pool), context.settings
     if served is None:
         return context
@@ -167,8 +167,8 @@ async def opened(
 
     `now` is the clock: the sandbox's can be moved.
 
-    If `decides` is false, an invalid policy in the shell's settings is no error: the context gets the release's own
-    policy.
+    If `decides` is false, an invalid policy in the shell's settings is no error: the context then gets the policy of
+    the release.
     """
     policy = _policy(settings) if decides else read_policy(None)[0]
     key_id = Vault(settings.secret_key).key_id

@@ -53,7 +53,8 @@ class Serving:
 
     def start_worker(self) -> None:
         """Start one more worker process on the shared socket."""
-        # Pass our process id: if we are killed while the worker starts, it must not take another process for its parent.
+        # Pass our process id: if we are killed while the worker starts, the worker must not mistake another process for
+        # its parent.
         descriptor = str(self.listener.fileno())
         command = [sys.executable, "-m", "cuota.run.process", descriptor, self.listen, str(os.getpid())]
         sockets = [self.listener.fileno()]
@@ -109,7 +110,7 @@ def bind(host: str, port: int, *, option: str = "--port") -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    if hasattr(socket, "TCP_NOTSENT_LOWAT"):  # connections inherit it
+    if hasattr(socket, "TCP_NOTSENT_LOWAT"):  # connections inherit this option
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, MOST_UNSENT_BYTES)
     try:
         _bind(listener, host, port)
@@ -245,10 +246,10 @@ def _keep_running(serving: Serving) -> None:
         for worker in list(serving.workers):
             if worker.poll() is not None:
                 serving.workers.remove(worker)
-                # Otherwise the gauges of the dead process would count for ever.
+                # Otherwise the gauges of the dead process would be counted forever.
                 multiprocess.mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]
                 serving.start_worker()
         if serving.settings.database_url is None:
-            # A disk that is full or read-only for a while must not end the service.
+            # If the disk is full or read-only for a while, the service must not end.
             with contextlib.suppress(EmbeddedFailed, OSError):
                 open_embedded(serving.settings.data_dir).close()

@@ -1,4 +1,4 @@
-"""Moves the sandbox's clock beside a running service, with connections and rails of its own."""
+"""Moves the sandbox's clock beside a running service, with separate connections and rails."""
 
 from __future__ import annotations
 

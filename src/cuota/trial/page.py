@@ -188,7 +188,7 @@ def _model(model: Model | None) -> str:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return an HTML table. The cells are HTML already."""
+    """Return an HTML table. The cells already contain HTML."""
     top = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>\n" for row in rows)
     return (

@@ -14,7 +14,7 @@ _EXACT = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Swing:
-    """What the data would have changed. `more` is the change in approved orders: `swapped_in` minus `swapped_out`.
+    """The changes that the data would have made. `more` is the change in approved orders: `swapped_in` minus `swapped_out`.
 
     Shares and changes of shares are numbers from 0 to 1.
     """

@@ -16,7 +16,7 @@ from cuota.trial.swing import Swing
 
 __all__ = ["TrialOrder", "TrialReport", "Verdict", "report", "verdict"]
 
-# The least that `on` requires.
+# The minimum numbers that the mode `on` requires.
 ENOUGH_DECIDED = 1_000
 ENOUGH_MATURED = 500
 ENOUGH_LOSSES = 30
@@ -84,7 +84,7 @@ class TrialReport:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether Advanced Approvals may be turned on, and the reasons as sentences."""
+    """The decision whether Advanced Approvals may be turned on, and the reasons as sentences."""
 
     ready: bool
     reasons: tuple[str, ...]
@@ -133,7 +133,7 @@ def verdict(report: TrialReport) -> Verdict:
         *_too_few("approved orders whose outcome is known", report.matured, ENOUGH_MATURED),
         *_too_few("losses among them", report.losses, ENOUGH_LOSSES),
     ]
-    # If there are too few orders, the intervals are not judged: they would only say the same again.
+    # If there are too few orders, the intervals are not judged, because they would only repeat that.
     judged = not missing
     if report.decided and report.covered.value < ENOUGH_COVERED:
         missing.append(

@@ -1,1 +1,1 @@
-"""Everything that Cuota serves over HTTP: the merchant API, the hosted pages, the documentation, and the server itself."""
+"""The HTTP parts of Cuota: the merchant API, the hosted pages, the documentation, and the server itself."""

@@ -1,4 +1,7 @@
-"""Writes CSV (RFC 4180, UTF-8) that a spreadsheet does not execute, page by page, so that the size of a file costs no memory."""
+"""Writes CSV (RFC 4180, UTF-8) without formulas that a spreadsheet would execute.
+
+A file is written page by page, so its size costs no memory.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,10 @@ _DANGEROUS = ("=", "+", "-", "@", "\t", "\r", "\n", "'", "\uff1d", "\uff0b", "\u
 
 
 def safe(text: str | None) -> str:
-    """Return a text that came from outside so that a spreadsheet does not execute it.
+    """Return a text from outside in a form that a spreadsheet does not execute.
 
-    A text that begins like a formula, or with an apostrophe, gets an apostrophe in front. To get the text back, remove it.
+    A text that begins like a formula, or with an apostrophe, gets an apostrophe in front. To get the text back, remove
+    this apostrophe.
     """
     if not text:
         return ""
@@ -42,7 +46,7 @@ async def stream(
     kind = "text/csv; charset=utf-8; header=present"
     if request.method == "HEAD":
         return Response(headers={**headers, "Content-Type": kind})
-    # A database that cannot answer is noticed before the answer begins, so that it is a proper error.
+    # Read the first pages before the answer begins, so that an unavailable database gives a proper error.
     first = [await anext(pages), await anext(pages, b"")]
 
     async def all_pages() -> AsyncIterator[bytes]:

@@ -43,7 +43,7 @@ class ProblemForm:
         )
 
     def not_begun(self, request: Request, refused: Refused) -> Response:
-        """Answer with the error body too."""
+        """Answer with the error body, as `refused` does."""
         return self.answer(request, refused)
 
     def page_kind(self, request: Request) -> Hashable | None:

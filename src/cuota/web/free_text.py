@@ -32,7 +32,7 @@ def without_cards(body: dict[str, Any], raw: bytes) -> dict[str, Any]:
     shopper = clean.get("shopper")
     for part, name in ((clean, "additionalData"), (shopper, "additional_data")):
         if isinstance(part, dict) and isinstance(part.get(name), dict):
-            # A number in this map is stored with its original digits, so it can be a card number too.
+            # A number in this map is stored with its original digits, so a card number must be masked there too.
             part[name] = {key: _as_text(value) for key, value in part[name].items()}
     return clean
 

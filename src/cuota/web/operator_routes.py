@@ -1,6 +1,6 @@
 """The routes of the operator's dashboard: a part of the table in web/app.py.
 
-Its people have other tables, cookies and roles than the merchants' (core/operator/role.py).
+Operators have other tables, cookies and roles than the people of merchants (core/operator/role.py).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from cuota.web.server.route import Area, Route
 def passkey_routes(
     root: str, entrance: PasskeyEntrance[Any, Any], own: ModuleType, area: Area
 ) -> tuple[Route, ...]:
-    """Return the rows for a dashboard at `root`. `own` has the handlers of one's own passkeys."""
+    """Return the rows for a dashboard at `root`. `own` has the handlers for the logged-in person's own passkeys."""
     return (
         Route("POST", f"{root}/sign-in/passkey/options", entrance.options, area),
         Route("POST", f"{root}/sign-in/passkey", entrance.enter, area),

@@ -30,7 +30,7 @@ LINE_COLUMNS = (
     "merchantReference", "reference", "refundReference", "presentmentAmount", "presentmentCurrency", "exchangeRate",
     "orderAmount", "currency", "gross", "percent", "fixed", "feeExcludingTax", "feeTax", "fee", "net", "sequence",
 )  # fmt: skip
-# The types of a line that are totals in a file of payouts.
+# The types of settlement lines whose totals are columns in the file of payouts.
 _SUMS = (
     ("captures", LineType.CAPTURE), ("refunds", LineType.REFUND), ("fees", LineType.FEE),
     ("feesReturned", LineType.FEE_RETURNED), ("reserveHeld", LineType.RESERVE_HELD),
@@ -47,7 +47,7 @@ PAYOUT_COLUMNS = (
 async def payouts(
     request: Request, session: Session, merchant_id: UUID, statuses: tuple[PayoutStatus, ...]
 ) -> Response:
-    """Return all payouts, newest first, each with the terms of its sum."""
+    """Return all payouts, newest first, each with the totals that make up its amount."""
 
     async def pages() -> AsyncIterator[bytes]:
         yield rows_of([PAYOUT_COLUMNS])

@@ -21,7 +21,7 @@ class Probe:
         self.nodes = NodeWatch(pool)
 
     async def answers(self) -> None:
-        """Return if the database answers; otherwise raise the error of the pool."""
+        """Return when the database has answered; otherwise raise the error of the pool."""
         if self._query is None:
             self._query = asyncio.create_task(self._run_query())
             self._query.add_done_callback(self._finished)

@@ -77,7 +77,7 @@ def body_of(refused: Refused, *, public_url: str, path: str, request_id: str) ->
 
 
 def headers_of(refused: Refused) -> dict[str, str]:
-    """Return the headers that an answer with this refusal must have."""
+    """Return the headers that an answer to this refused request must have."""
     if refused.code is Code.UNAUTHORIZED:
         return {"WWW-Authenticate": "Bearer"}
     if refused.code is Code.INSUFFICIENT_SCOPE:

@@ -67,7 +67,7 @@ def serve(request: Request, served: ServedFile, headers: Mapping[str, str]) -> R
 
 
 def accepts_gzip(accepted: str) -> bool:
-    """Whether an Accept-Encoding header allows gzip (RFC 9110, section 12.5.3)."""
+    """Return whether an Accept-Encoding header allows gzip (RFC 9110, section 12.5.3)."""
     weights: dict[str, float] = {}
     for part in accepted.lower().split(","):
         name, _, parameter = part.partition(";")
@@ -80,6 +80,6 @@ def accepts_gzip(accepted: str) -> bool:
 
 
 def _has(given: str, tags: set[str]) -> bool:
-    """Whether an If-None-Match header names one of the tags. A proxy may have marked them as weak (`W/`)."""
+    """Return whether an If-None-Match header names one of the tags. A proxy may have marked them as weak (`W/`)."""
     named = {part.strip().removeprefix("W/") for part in given.split(",")}
     return "*" in named or bool(named & tags)

@@ -25,7 +25,7 @@ class ClockMover(Protocol):
     """Moves the sandbox's clock for the dashboard, in this process (run/mover.py)."""
 
     async def start(self, target: TargetInstant) -> bool:
-        """Begin to move the clock. Return whether it is there already. Raises CannotMoveTime or BadInstant."""
+        """Begin to move the clock. Return whether the move is already complete. Raises CannotMoveTime or BadInstant."""
 
 
 class CallLog(Protocol):

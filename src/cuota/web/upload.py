@@ -1,7 +1,7 @@
-"""Reads forms with files (multipart/form-data), of limited size. Only for senders who are known.
+"""Reads forms with files (multipart/form-data), of limited size. Only authenticated senders may send them.
 
-The form is parsed while it arrives. So an upload holds about twice its content in memory, at most MOST_UPLOAD_BYTES, and
-AT_ONCE uploads together at most about 80 MiB in each process.
+The form is parsed while it arrives. So an upload of MOST_UPLOAD_BYTES needs about twice its size in memory, and AT_ONCE
+uploads together need at most about 80 MiB in each process.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from cuota.core.refusal import Code, Refused
 from cuota.web.body import read_chunks
 from cuota.web.server.deadlines import BODY_SECONDS
 
-# The files, and the text fields around them.
+# The limit covers the files, and the text fields around them.
 MOST_UPLOAD_BYTES = MOST_TOTAL_BYTES + 128 * 1024
 MOST_FIELD_BYTES = 64 * 1024
 MOST_PARTS = 20
 # The field whose parts are files. A file in any other field is refused.
 FILES = "files"
-# A process reads at most this many uploads at a time, and one of each sender; the others wait, and nothing of them is read.
+# A process reads at most this many uploads at a time, and only one of each sender. The other uploads wait unread.
 AT_ONCE = 4
 WAIT_SECONDS = 10
-assert WAIT_SECONDS < BODY_SECONDS, "an upload that waits is told so before its time for the body is over"
+assert WAIT_SECONDS < BODY_SECONDS, "a waiting upload must be refused before its time for the body is over"
 _places: asyncio.Semaphore | None = None
 _senders: WeakValueDictionary[UUID, asyncio.Lock] = WeakValueDictionary()
 
@@ -95,7 +95,7 @@ async def read_upload(request: Request) -> UploadedForm:
 
 
 class _FormReader:
-    """Puts the parser's events together: for each part its head, its content in pieces, and None at its end."""
+    """Collects the parser's events: for each part its head, its content in pieces, and None at its end."""
 
     def __init__(self) -> None:
         self.form = UploadedForm()
@@ -103,7 +103,7 @@ class _FormReader:
         self._is_file = False
 
     def read(self, event: object) -> None:
-        """Take one event. Raises Refused or UnicodeDecodeError if the part does not fit the form."""
+        """Process one event. Raises Refused or UnicodeDecodeError if the part does not fit the form."""
         if event is None:
             self._end()
         elif isinstance(event, bytes | bytearray):

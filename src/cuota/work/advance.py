@@ -1,4 +1,4 @@
-"""Moves the sandbox's clock forward. All work that becomes due on the way is done at its own instant, in order."""
+"""Moves the sandbox's clock forward. All work that becomes due meanwhile is done at its own time, in order."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_TURNS = 10
 
 @dataclass(slots=True)
 class WorkDone:
-    """What happened at one instant, or on the whole way: counts by job, events by type, payments and messages as text.
+    """The work done at one instant or in the whole move: counts by job, events by type, payments and messages as text.
 
     `webhooks` counts all attempts, the acknowledged attempts, and the attempts that timed out.
     """
@@ -46,7 +46,7 @@ class WorkDone:
 
 @dataclass(frozen=True, slots=True)
 class Advanced:
-    """How far the clock was moved. `stopped` means that the advance was interrupted between two instants.
+    """The times before and after a move. `stopped` means that the advance was interrupted between two instants.
 
     `hung` are the hosts of the receivers that timed out.
     """
@@ -87,7 +87,8 @@ async def advance(
 ) -> Advanced:
     """Move the clock.
 
-    `context` has the frozen clock. `watch` is called often; `tell` is called with what has happened. Raises BadInstant.
+    `context` has the frozen clock. `watch` is called often; `tell` is called with the work done at each instant. Raises
+    BadInstant.
     """
     before = frozen.at = await move.hold((await move.reading()).now)
     target = asked.after(before)
@@ -100,7 +101,7 @@ async def advance(
     pace = HurriedPace(await hanging(context.pool), look)
     way = _Way(context, tell, pace, look)
     await begin_fetching(context)
-    # What card processors report is fetched once a day on the way, and at the end.
+    # The events of card processors are fetched once for each day of the move, and at the end.
     await card_rails.fetch_soon(context.pool, target)
     try:
         await way.settle(before)
@@ -120,7 +121,7 @@ async def advance(
 
 
 class _Way:
-    """Runs all jobs at each instant, again and again until a whole round does nothing."""
+    """Runs all jobs at each instant, and repeats them until a whole round does nothing."""
 
     def __init__(
         self, context: Context, tell: ReportBatch, pace: HurriedPace, look: Callable[[], None]

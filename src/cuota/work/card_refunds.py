@@ -7,5 +7,5 @@ from cuota.flows.order.return_money import return_money
 
 
 async def return_due_money(context: Context) -> int:
-    """Ask the card rail for all due card refunds. Return how many."""
+    """Send all due card refunds to the card rail. Return how many there were."""
     return await return_money(context)

@@ -46,7 +46,7 @@ async def settle_due_orders(context: Context) -> int:
             except Refused as busy:
                 log.warning("order waits", extra={"facts": {"orderId": str(order_id), "code": busy.code}})
             except NodeLost:
-                # It is due again when its node is back.
+                # The order is due again when its database node is back.
                 log.warning("order waits", extra={"facts": {"orderId": str(order_id), "code": "node_lost"}})
             except Exception:
                 # An order that cannot be settled must not stop the others.
@@ -61,13 +61,13 @@ async def settle_due_orders(context: Context) -> int:
 
 
 async def _settle_one(context: Context, merchant_id: UUID, order_id: UUID) -> bool:
-    """Settle one order. Return False if it is still due, so that the loop pauses before it asks the card rail again."""
+    """Settle one order. Return False if it is still due, so that the loop pauses before it calls the card rail again."""
     found = await orders.read_with_plan(context.pool, merchant_id, order_id)
     if found is None:
         return False
     order, now = found.order, context.now()
-    # The authorization comes first: what was never captured must not be charged, and a card rail that does not answer
-    # must not delay a void.
+    # Check the authorization first: an uncaptured amount must not be charged, and a card rail that does not answer must
+    # not delay a void.
     if order.authorization_due_at is not None and order.authorization_due_at <= now:
         await expire_authorization(context, merchant_id, order_id)
     if order.charging is not None:

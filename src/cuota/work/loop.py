@@ -48,11 +48,10 @@ log = logging.getLogger("cuota.work")
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job returns how much it did. After it did nothing, it rests `seconds`, or until a signal arrives.
+    """A job returns how much it did. If it did nothing, it waits `seconds`, or until a signal arrives.
 
-    `pause` is the rest after a run that did something. Work that arrives meanwhile is batched, which saves a busy
-    service work and costs a quiet one nothing. With `real`, the rest is measured by the real clock and not by the
-    sandbox's.
+    `pause` is the wait after a run that did something. Work that arrives meanwhile is batched, which saves a busy
+    service work and costs a quiet one nothing. With `real`, the job uses the real clock and not the sandbox's clock.
     """
 
     name: str
@@ -155,7 +154,7 @@ async def _repeat(context: Context, job: Job, signals: Signals, gate: InFlightGa
                     "job waits", extra={"facts": {"job": job.name, "problem": type(problem).__name__}}
                 )
             except Exception:
-                # A bug in one job must stop neither the other jobs nor this job for good.
+                # A bug in one job must not stop the other jobs, and must not stop this job permanently.
                 log.exception("job failed", extra={"facts": {"job": job.name}})
         if done:
             await asyncio.sleep(job.pause)

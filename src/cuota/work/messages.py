@@ -7,5 +7,5 @@ from cuota.flows.plan.send_messages import send_messages
 
 
 async def send_due_messages(context: Context) -> int:
-    """Send the messages that are due. Return how many."""
+    """Send the due messages. Return how many there were."""
     return await send_messages(context)

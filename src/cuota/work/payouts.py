@@ -1,4 +1,4 @@
-"""The job that sends payouts to the bank, and asks what became of them."""
+"""The job that sends payouts to the bank, and looks up their results."""
 
 from __future__ import annotations
 
@@ -8,5 +8,8 @@ from cuota.flows.payout.send_payouts import send_payouts
 
 
 async def settle_payouts(context: Context) -> int:
-    """Send or look up all due payouts, and let paused ones continue whose merchant has a new account. Return how many."""
+    """Send or look up all due payouts.
+
+    Let paused payouts continue if their merchant has a new account. Return how many there were.
+    """
     return await resume_payouts(context) + await send_payouts(context)

@@ -13,7 +13,7 @@ from cuota.flows.context import Context
 
 
 async def keep_terms(context: Context) -> int:
-    """Run one batch for every kind of data, by the service's clock. Return how many rows were looked at."""
+    """Run one batch for every kind of data, by the service's clock. Return how many rows were checked."""
     settings, pool, now = context.settings, context.pool, context.now()
 
     def before(days: int) -> datetime:
@@ -22,7 +22,7 @@ async def keep_terms(context: Context) -> int:
     abandoned, declined = before(settings.keep_abandoned_days), before(settings.keep_declined_days)
     done = await retention.blank_ended_orders(pool, Status.ABANDONED, abandoned, now)
     done += await retention.blank_ended_orders(pool, Status.DECLINED, declined, now)
-    # The letter about a declined order needs the name and address that the consumer gave.
+    # The letter about a declined order needs the name and address that the consumer entered.
     done += await retention.forget_consumers(pool, declined)
     done += await retention.forget_messages(pool, before(settings.keep_messages_days))
     return done + await retention.forget_attempts(pool, before(settings.keep_attempts_days))

@@ -1,4 +1,4 @@
-"""The job that deletes what is no longer needed: stored responses, failed logins, abandoned sessions, old risk signals."""
+"""The job that deletes data that is no longer needed: stored responses, failed logins, abandoned sessions, old risk signals."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from cuota.db.plan import accounts, asks, declines
 from cuota.db.risk import history
 from cuota.flows.context import Context, utc_now
 
-# Longer than the longest window that a policy may have.
+# This is longer than the longest window that a policy may have.
 SIGNALS_KEPT = timedelta(hours=2 * MOST_HOURS)
-# Longer than the hour in which a person's links are counted.
+# This is longer than the hour in which a person's sign-in links are counted.
 LINKS_KEPT = timedelta(days=1)
 # What each process answered, for the operator's page of the system.
 MINUTES_KEPT = timedelta(days=1)
@@ -32,9 +32,9 @@ log = logging.getLogger("cuota.work")
 
 
 async def tidy(context: Context) -> int:
-    """Delete old rows. Return 0, so that the job rests afterwards, unless more expired responses are left to delete.
+    """Delete old rows. Return 0, so that the job waits afterwards, unless more expired responses are left to delete.
 
-    Stored responses are created as fast as merchants call. A fixed number every five minutes would never catch up.
+    Every call of a merchant may store a response, so deleting a fixed number every five minutes would never catch up.
     """
     now, pool = utc_now(), context.pool
     forgotten = 0
@@ -70,7 +70,7 @@ async def forget_requests(context: Context) -> int:
 
 @contextlib.contextmanager
 def _while_a_node_is_down() -> Iterator[None]:
-    """Go on with the next table: on a cluster, this one is tidied when all of its nodes are back."""
+    """Inside the block, ignore unreachable nodes of a cluster: this table's old rows are deleted when all nodes are back."""
     try:
         yield
     except NodeLost:

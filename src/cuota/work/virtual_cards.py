@@ -1,4 +1,4 @@
-"""The job for virtual cards: finish what the card network began, lower limits after voids, hide shown numbers."""
+"""The job for virtual cards: finish interrupted card movements, lower limits after voids, hide shown numbers."""
 
 from __future__ import annotations
 

@@ -35,12 +35,12 @@ class Webhooks:
         self.published = 0
 
     async def run(self, context: Context) -> int:
-        """Publish events, then start sending due deliveries. Return how many there were."""
+        """Publish events, then start to send due deliveries. Return the number of both."""
         self.published = await publish_events(context)
         return self.published + await self._courier.send_due()
 
     async def free_claims(self, context: Context) -> int:
-        """Release claims that no process is working on. Return how many."""
+        """Release claims that no process is working on. Return how many there were."""
         return await self._heir.free_claims(context)
 
     @property

@@ -1,4 +1,4 @@
-"""core/checkout/card: reads a typed card, and reports everything that is wrong with it at once."""
+"""core/checkout/card: reads a typed card, and reports all errors at once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_number_with_its_check_digit_passes(number: str) -> None:
     assert passes_luhn(number)
 
 
-def test_one_wrong_digit_anywhere_never_passes() -> None:
+def test_a_number_with_one_wrong_digit_does_not_pass() -> None:
     for place in range(len(VISA)):
         others = [VISA[:place] + digit + VISA[place + 1 :] for digit in "0123456789" if digit != VISA[place]]
         assert not any(passes_luhn(other) for other in others)
@@ -65,7 +65,7 @@ def test_the_brand_is_known_by_its_first_digits(number: str, brand: str, cvc: st
         "4242 4242 4242 424x", "\u0664\u0662\u0664\u0662\u0664\u0662\u0664\u0662\u0664\u0662\u0664\u0662\u0664\u0662\u0664\u0662", "\uff14\uff12\uff14\uff12\uff14\uff12\uff14\uff12\uff14\uff12\uff14\uff12\uff14\uff12\uff14\uff12", "4" * 400,
     ],
 )  # fmt: skip
-def test_what_cannot_be_a_card_number_is_said_so(number: str) -> None:
+def test_text_that_cannot_be_a_card_number_is_reported(number: str) -> None:
     assert _wrong(number=number) == {"card_number"}
 
 
@@ -80,7 +80,7 @@ def test_what_cannot_be_a_card_number_is_said_so(number: str) -> None:
         "42000000000000",
     ],
 )
-def test_a_good_number_of_a_brand_that_is_not_taken_or_of_another_length_is_refused(number: str) -> None:
+def test_a_number_of_an_unaccepted_brand_or_with_the_wrong_length_is_refused(number: str) -> None:
     assert passes_luhn(number), "only the brand is at fault"
     assert _wrong(number=number) == {"card_number"}
 
@@ -109,11 +109,11 @@ def test_month_and_year_are_read_as_people_type_them(typed: str) -> None:
         "9",
     ],
 )
-def test_what_is_no_month_and_year_is_said_so(typed: str) -> None:
+def test_text_that_is_no_month_and_year_is_reported(typed: str) -> None:
     assert _wrong(expiry=typed) == {"card_expiry"}
 
 
-def test_a_card_is_good_through_the_month_printed_on_it() -> None:
+def test_a_card_is_valid_through_the_month_printed_on_it() -> None:
     assert read_card(VISA, "11/26", "123", TODAY).expiry_month == 11
     with pytest.raises(BadCard, match="not a card") as caught:
         read_card(VISA, "10/26", "123", TODAY)
@@ -130,7 +130,7 @@ def test_the_security_code_of_amex_has_four_digits() -> None:
     assert _wrong(number="378282246310005", cvc="123") == {"card_cvc"}
 
 
-def test_everything_wrong_is_told_together() -> None:
+def test_all_errors_of_a_card_are_reported_together() -> None:
     assert _wrong("4242", "13/28", "1") == {"card_number", "card_expiry", "card_cvc"}
 
 
@@ -141,7 +141,7 @@ def test_printing_a_card_shows_neither_number_nor_expiry_nor_code() -> None:
     assert card.last4 == "4242"
 
 
-def test_the_complaint_about_a_card_does_not_repeat_it() -> None:
+def test_an_error_about_a_card_does_not_contain_its_number() -> None:
     with pytest.raises(BadCard) as caught:
         read_card("4242424242424241", "01/20", "98765", TODAY)
     told = f"{caught.value} {caught.value.errors}"

@@ -31,7 +31,7 @@ def test_a_us_number_has_ten_digits_with_area_code_and_exchange_from_2_to_9(numb
         "(212)555-0100", "212 555 0100", " 2125550100", "2125550100\n", "\u0662\u0661\u0662\u0665\u0665\u0665\u0660\u0661\u0660\u0660", "\uff12\uff11\uff12\uff15\uff15\uff15\uff10\uff11\uff10\uff10", "212555010O",
     ],
 )  # fmt: skip
-def test_anything_else_is_no_us_number(number: str) -> None:
+def test_a_number_of_another_form_is_no_us_number(number: str) -> None:
     assert not is_us_number(number)
 
 
@@ -53,7 +53,9 @@ def test_a_number_as_people_type_it_is_reduced_to_its_digits(typed: str) -> None
         "22125550100",
     ],
 )
-def test_what_is_no_us_number_stays_none_after_the_typing_is_tidied(typed: str) -> None:
+def test_a_typed_number_that_is_no_us_number_is_still_none_after_its_punctuation_is_removed(
+    typed: str,
+) -> None:
     assert not is_us_number(typed_number(typed))
 
 
@@ -84,7 +86,7 @@ def test_a_name_has_letters_of_any_script_spaces_and_dashes(name: str) -> None:
         "R2D2", "Ana1", "O'Hara", "Ana_Ruiz", "Ana.", "Ana😀", "<b>Ana</b>", "", " ", "-", "- -", "\u0301", "\u0301Ana",
     ],
 )  # fmt: skip
-def test_anything_but_letters_spaces_and_dashes_is_no_name(name: str) -> None:
+def test_a_text_with_other_characters_is_no_name(name: str) -> None:
     assert not is_name(name)
 
 
@@ -105,7 +107,7 @@ def test_a_mailbox_at_a_domain_with_a_dot_is_an_email(email: str) -> None:
         "a\u200b@mail.example", "<a@mail.example>", "a,b@mail.example", "a@127.0.0.1",
     ],
 )  # fmt: skip
-def test_anything_else_is_no_email(email: str) -> None:
+def test_a_text_of_another_form_is_no_email(email: str) -> None:
     assert not is_email(email)
 
 
@@ -128,14 +130,14 @@ def test_every_state_has_a_time_zone_that_exists() -> None:
         ("TX", "America/Chicago"), ("NY", "America/New_York"),
     ],
 )  # fmt: skip
-def test_a_states_zone_is_where_most_of_its_people_live(state: str, zone: str) -> None:
+def test_the_time_zone_of_a_state_is_that_of_most_of_its_people(state: str, zone: str) -> None:
     assert zone_of(state) == zone
 
 
 @pytest.mark.parametrize("state", [None, "", "XX"])
-def test_an_unknown_state_keeps_eastern_time(state: str | None) -> None:
+def test_an_unknown_state_has_eastern_time(state: str | None) -> None:
     assert zone_of(state) == "America/New_York"
 
 
-def test_a_person_is_addressed_by_both_names() -> None:
+def test_a_person_s_name_is_first_name_and_last_name() -> None:
     assert Profile("Ana", "Ruiz", "a@b.co", Address("", "", "", "", "")).name == "Ana Ruiz"

@@ -1,6 +1,6 @@
 """core/checkout/ending: how a checkout is approved, declined, canceled or timed out.
 
-Nothing else happens during a charge.
+While a card is being charged, none of this can happen.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _fail(order: Order) -> Outcome:
     return checkout.card_failed(order, Settled(order.charging, JobState.FAILED, "card_declined"), NOW)
 
 
-def test_beginning_writes_down_the_charge_and_moves_no_money() -> None:
+def test_the_start_of_a_charge_records_it_and_moves_no_money() -> None:
     outcome = checkout.begin(created(), AGREED, _charge(), YES, NOW)
     assert (outcome.order.charging, outcome.order.charging_since) == (CHARGE, NOW)
     assert outcome.order.status is Status.CREATED
@@ -71,7 +71,7 @@ def test_approval_starts_the_plan_with_its_first_installment_paid() -> None:
     assert (outcome.order.charging, outcome.order.charging_since) == (None, None)
 
 
-def test_approval_with_delayed_capture_authorizes_for_the_days_set() -> None:
+def test_approval_with_delayed_capture_authorizes_for_the_configured_days() -> None:
     outcome = _approve(_charging())
     assert outcome.order.payment_state is PaymentState.AUTHORIZED
     assert outcome.order.authorization_expires_at == NOW + timedelta(days=13)
@@ -79,7 +79,7 @@ def test_approval_with_delayed_capture_authorizes_for_the_days_set() -> None:
     assert [event.type for event in outcome.events] == ["order.approved"]
 
 
-def test_approval_posts_what_is_owed_what_waits_and_what_was_paid() -> None:
+def test_approval_posts_the_receivable_the_uncaptured_amount_and_the_first_payment() -> None:
     outcome = _approve(_charging(fee=400))
     assert held(outcome.transfers) == {
         Account.CONSUMER_RECEIVABLE: 7800, Account.CARD_CLEARING: 2600, Account.AUTHORIZED_UNCAPTURED: -10_000,
@@ -144,7 +144,7 @@ def test_a_risk_decline_is_final_and_keeps_its_decision() -> None:
 
 
 @pytest.mark.parametrize(("left", "word"), [(True, "left"), (False, "in time")])
-def test_leaving_and_running_out_of_time_abandon_the_order(*, left: bool, word: str) -> None:
+def test_an_order_is_abandoned_when_its_consumer_leaves_or_its_time_ends(*, left: bool, word: str) -> None:
     outcome = checkout.abandon(created(), NOW, left=left)
     assert outcome.order.status is Status.ABANDONED
     (event,) = outcome.events
@@ -162,14 +162,14 @@ BEGINNINGS: list[Callable[[Order], object]] = [
 
 
 @pytest.mark.parametrize("attempt", BEGINNINGS)
-def test_while_a_card_is_being_charged_nothing_else_happens(attempt: Callable[[Order], object]) -> None:
+def test_no_other_change_is_made_while_a_card_is_being_charged(attempt: Callable[[Order], object]) -> None:
     with pytest.raises(Charging):
         attempt(_charging())
 
 
 @pytest.mark.parametrize("attempt", BEGINNINGS)
 @pytest.mark.parametrize("status", FINAL)
-def test_a_finished_order_stays_as_it_is(attempt: Callable[[Order], object], status: Status) -> None:
+def test_a_finished_order_is_not_changed(attempt: Callable[[Order], object], status: Status) -> None:
     with pytest.raises(Final) as caught:
         attempt(created(status=status))
     assert caught.value.status is status
@@ -190,7 +190,7 @@ def test_an_order_is_open_until_the_moment_it_expires() -> None:
         checkout.begin(created(), AGREED, _charge(), YES, end)
 
 
-def test_a_charge_begun_in_time_may_be_answered_after_the_expiry() -> None:
+def test_a_charge_that_began_in_time_may_be_answered_after_the_order_expires() -> None:
     late = NOW + timedelta(hours=2)
     paid = plan()
     outcome = checkout.approve(

@@ -30,12 +30,12 @@ NO_NAMES = (
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_real_name_is_taken(name: str) -> None:
+def test_a_real_name_is_accepted(name: str) -> None:
     assert is_typed_name(name)
 
 
 @pytest.mark.parametrize("name", NO_NAMES)
-def test_what_is_no_name_is_refused(name: str) -> None:
+def test_a_text_that_is_no_name_is_refused(name: str) -> None:
     assert not is_typed_name(name)
 
 
@@ -43,11 +43,11 @@ def test_what_is_no_name_is_refused(name: str) -> None:
     ("typed", "read"),
     [(" O'Brien ", "O'Brien"), ("St.\u00a0John", "St. John"), ("\u2018t Hooft", "\u2019t Hooft")],
 )
-def test_what_a_phone_keyboard_makes_of_a_name_is_the_name(typed: str, read: str) -> None:
+def test_the_characters_that_a_phone_keyboard_inserts_into_a_name_are_replaced(typed: str, read: str) -> None:
     assert typed_name(typed) == read
     assert is_typed_name(read)
 
 
 @pytest.mark.parametrize("name", ["O'Brien", "St. John", "King Jr."])
-def test_the_api_keeps_its_own_rule(name: str) -> None:
+def test_the_stricter_rule_of_the_api_refuses_apostrophes_and_periods(name: str) -> None:
     assert not is_name(name)

@@ -1,4 +1,4 @@
-"""Evidence is recognized by its content, and nothing else than pictures, PDF and plain text gets in."""
+"""The type of an evidence file is recognized by its content, and only pictures, PDF and plain text are accepted."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ NO_SIZE = PNG[:8] + a_chunk(b"IHDR", bytes(8) + PNG[24:29]) + PNG[33:]
 
 
 @pytest.mark.parametrize(("media_type", "content"), WHOLE.items())
-def test_a_whole_file_has_the_type_of_its_content_whatever_its_name_says(
+def test_a_complete_file_has_the_type_of_its_content_whatever_its_name_is(
     media_type: str, content: bytes
 ) -> None:
     assert check_file("page.html", content).media_type == media_type
@@ -100,7 +100,9 @@ def test_a_photo_may_have_data_after_its_end_as_phones_append_it() -> None:
         b"   \r\n",
     ],
 )  # fmt: skip
-def test_whatever_is_not_wholly_one_of_the_types_is_refused_in_words(content: bytes) -> None:
+def test_a_file_that_is_not_completely_one_of_the_types_is_refused_with_an_explanation(
+    content: bytes,
+) -> None:
     with pytest.raises(Refused, match=r"The file box.png is not a PDF") as refused:
         check_file("box.png", content)
     assert refused.value.code is Code.BAD_FILE
@@ -117,7 +119,7 @@ def test_a_damaged_file_never_crashes_and_never_becomes_another_type(
     assert type_of(cut) in {media_type, "text/plain", None}
 
 
-def test_the_limits_hold_to_the_byte() -> None:
+def test_the_size_limits_are_exact_to_the_byte() -> None:
     assert check_file("a.jpg", large_jpeg(MOST_FILE_BYTES)).content
     with pytest.raises(Refused, match="larger than 5 MiB"):
         check_file("a.jpg", large_jpeg(MOST_FILE_BYTES + 1))
@@ -148,13 +150,15 @@ def test_the_limits_hold_to_the_byte() -> None:
         ("\ud800.png", "png.png"),
     ],
 )
-def test_a_name_is_shown_without_a_path_and_ends_as_its_content_does(name: str, shown: str) -> None:
+def test_a_file_name_is_shown_without_its_path_and_with_the_extension_of_its_content(
+    name: str, shown: str
+) -> None:
     assert check_file(name, PNG).name == shown
 
 
 @steady(500)
 @given(st.text(max_size=300))
-def test_a_name_is_short_and_printable_and_can_be_stored(name: str) -> None:
+def test_a_file_name_is_short_and_printable_and_can_be_stored(name: str) -> None:
     shown = check_file(name, PNG).name
     assert 0 < len(shown) <= LONGEST_NAME
     assert shown.isprintable()
@@ -181,7 +185,7 @@ def test_a_picture_of_very_many_pieces_is_refused_after_the_first_ten_thousand(c
     assert lines_run(lambda: type_of(content), ValueError) < 200_000
 
 
-def test_markup_in_capitals_is_no_plain_text() -> None:
+def test_markup_in_capital_letters_is_no_plain_text() -> None:
     assert type_of(b"Look: <ScRiPt>alert(1)</ScRiPt>") is None
     assert type_of(b" \n <!DOCTYPE html>") is None
     assert type_of(b"5 < 6, and <scripture> is a word") == "text/plain"

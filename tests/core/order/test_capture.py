@@ -16,7 +16,7 @@ from support.core.values import MOVEMENT, NOW, approved, asked, created, held
 END = NOW + timedelta(days=13)
 
 
-def test_a_capture_raises_what_is_captured_and_nothing_else() -> None:
+def test_a_capture_raises_only_the_captured_amount() -> None:
     order = approved(10_000, voided=1000)
     outcome = capture(order, asked(MovementKind.CAPTURE, 3050), MOVEMENT, NOW)
     assert (outcome.order.captured, outcome.order.voided, outcome.order.refunded) == (3050, 1000, 0)
@@ -29,7 +29,7 @@ def test_a_capture_never_changes_the_plan_or_a_card() -> None:
     assert outcome.card_refunds == ()
 
 
-def test_a_capture_remembers_its_movement_and_tells_its_event() -> None:
+def test_a_capture_records_its_movement_and_its_event() -> None:
     outcome = capture(approved(), asked(MovementKind.CAPTURE, 3050, "ship-1"), MOVEMENT, NOW)
     moved = outcome.movement
     assert moved is not None
@@ -42,13 +42,13 @@ def test_a_capture_remembers_its_movement_and_tells_its_event() -> None:
     )  # fmt: skip
 
 
-def test_a_capture_moves_what_waited_to_what_the_merchant_is_owed() -> None:
+def test_a_capture_moves_its_amount_from_uncaptured_to_merchant_payable() -> None:
     outcome = capture(approved(), asked(MovementKind.CAPTURE, 3050), MOVEMENT, NOW)
     assert held(outcome.transfers) == {Account.AUTHORIZED_UNCAPTURED: 3050, Account.MERCHANT_PAYABLE: -3050}
     assert {transfer.cause for transfer in outcome.transfers} == {MOVEMENT}
 
 
-def test_the_whole_rest_may_be_captured_and_not_a_cent_more() -> None:
+def test_the_whole_uncaptured_amount_may_be_captured_and_not_a_cent_more() -> None:
     order = approved(10_000, captured=4000, voided=1000)
     assert capture(order, asked(MovementKind.CAPTURE, 5000), MOVEMENT, NOW).order.capturable == 0
     with pytest.raises(Refused) as caught:
@@ -76,7 +76,7 @@ def test_an_order_that_was_never_completed_is_not_captured(status: Status) -> No
     assert status in caught.value.message
 
 
-def test_an_authorization_holds_until_its_end_and_not_at_it() -> None:
+def test_an_authorization_is_valid_until_its_end_but_not_at_that_moment() -> None:
     last = END - timedelta(microseconds=1)
     assert capture(approved(), asked(MovementKind.CAPTURE, 1), MOVEMENT, last).order.captured == 1
     with pytest.raises(Refused) as caught:
@@ -84,14 +84,14 @@ def test_an_authorization_holds_until_its_end_and_not_at_it() -> None:
     assert caught.value.code is Code.AUTHORIZATION_EXPIRED
 
 
-def test_after_the_rest_was_released_the_refusal_still_says_expired() -> None:
+def test_a_capture_after_the_service_voided_the_rest_is_still_refused_as_expired() -> None:
     released = approved(10_000, captured=4000, voided=6000, lapsed=True)
     with pytest.raises(Refused) as caught:
         capture(released, asked(MovementKind.CAPTURE, 1), MOVEMENT, END)
     assert caught.value.code is Code.AUTHORIZATION_EXPIRED
 
 
-def test_what_was_captured_in_time_is_not_called_expired_later() -> None:
+def test_a_fully_captured_order_refuses_another_capture_as_too_much_and_not_as_expired() -> None:
     with pytest.raises(Refused) as caught:
         capture(approved(10_000, captured=10_000), asked(MovementKind.CAPTURE, 1), MOVEMENT, END)
     assert caught.value.code is Code.CAPTURE_EXCEEDS_AUTHORIZED

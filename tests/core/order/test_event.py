@@ -1,4 +1,4 @@
-"""The table of event types: an event has the operation and the success of its type, and there is no other type."""
+"""The table of event types: an event has the operation and the success of its type, and other types do not exist."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def test_an_event_of_a_type_that_is_not_in_the_table_cannot_be_made(name: str) -
         Event(name, 100)
 
 
-def test_sql_that_asks_for_a_type_outside_the_table_cannot_be_built() -> None:
+def test_sql_for_a_type_that_is_not_in_the_table_cannot_be_built() -> None:
     assert event_type("order.rejected") == "order.rejected"
     with pytest.raises(ValueError, match="EVENT_TYPES"):
         event_type("order.reject")
 
 
-def test_every_kind_of_movement_has_an_event_for_done_and_one_for_refused() -> None:
+def test_every_kind_of_movement_has_an_event_for_success_and_one_for_refusal() -> None:
     for kind in MovementKind:
         done, refused = Event(f"{kind}.completed", 1), Event(f"{kind}.rejected", 1)
         assert (done.success, refused.success) == (True, False)

@@ -26,7 +26,7 @@ def _original(refused: Refused) -> dict[str, Any]:
     return original
 
 
-def test_a_repeat_is_told_what_was_applied_before() -> None:
+def test_a_repeated_request_gets_the_original_movement() -> None:
     refused = _repeat(3050)
     assert refused.code is Code.DUPLICATE_REFERENCE
     assert _original(refused) == {
@@ -35,10 +35,12 @@ def test_a_repeat_is_told_what_was_applied_before() -> None:
     assert "30.50" in refused.message
 
 
-def test_a_repeat_with_another_amount_is_not_the_same_request() -> None:
+def test_a_repeat_with_another_amount_is_reported_as_a_different_request() -> None:
     refused = _repeat(3051)
     assert _original(refused)["sameRequest"] is False
-    assert _original(refused)["amount"] == Decimal("30.50"), "what was applied, not what is asked now"
+    assert _original(refused)["amount"] == Decimal("30.50"), (
+        "the amount that was applied, not the repeated one"
+    )
     assert refused.message != _repeat(3050).message
 
 

@@ -27,7 +27,7 @@ def test_there_are_four_order_states_and_never_a_fifth() -> None:
         ("lapse", "Abandoned", "order.abandoned"),
     ],
 )
-def test_a_created_order_goes_where_the_table_says_and_writes_its_event(
+def test_each_move_of_a_created_order_has_the_expected_status_and_event(
     move: str, after: str, event: str
 ) -> None:
     found = edge(Status.CREATED, move)
@@ -36,13 +36,13 @@ def test_a_created_order_goes_where_the_table_says_and_writes_its_event(
 
 @pytest.mark.parametrize("before", [Status.APPROVED, Status.DECLINED, Status.ABANDONED])
 @pytest.mark.parametrize("move", MOVES)
-def test_no_move_leaves_a_final_state(before: Status, move: str) -> None:
+def test_no_transition_leaves_a_final_state(before: Status, move: str) -> None:
     with pytest.raises(Final) as caught:
         edge(before, move)
     assert caught.value.status is before
 
 
-def test_the_table_has_no_other_edges_and_each_says_what_it_means() -> None:
+def test_the_table_has_no_other_edges_and_each_edge_has_a_meaning() -> None:
     assert [(item.before, item.move) for item in EDGES] == [(Status.CREATED, move) for move in MOVES]
     assert all(item.meaning for item in EDGES)
 
@@ -62,7 +62,7 @@ def test_the_table_has_no_other_edges_and_each_says_what_it_means() -> None:
         ({"captured": 4000, "voided": 6000, "lapsed": True}, 0, 4000, "CAPTURED"),
     ],
 )
-def test_limits_and_payment_state_follow_from_the_totals(
+def test_the_limits_and_the_payment_state_are_computed_from_the_totals(
     totals: dict[str, int], capturable: int, refundable: int, state: str
 ) -> None:
     order = approved(10_000, **totals)
@@ -87,12 +87,14 @@ def test_a_created_order_is_due_when_it_expires() -> None:
     assert created().due_at == NOW + timedelta(hours=1)
 
 
-def test_a_charge_without_an_answer_is_due_to_be_looked_up_first() -> None:
+def test_an_order_is_due_when_its_charge_without_an_answer_must_be_looked_up() -> None:
     order = created(charging=UUID(int=7), charging_since=NOW)
     assert order.due_at == NOW + LOOK_UP_AFTER
 
 
-def test_an_approved_order_is_due_at_its_warnings_and_its_end_while_something_is_uncaptured() -> None:
+def test_an_approved_order_with_an_uncaptured_amount_is_due_at_each_warning_and_at_the_authorization_s_end() -> (
+    None
+):
     order = approved()
     ends_at = NOW + timedelta(days=13)
     for warned, ahead in ((0, 72), (1, 24), (2, 0)):
@@ -101,5 +103,5 @@ def test_an_approved_order_is_due_at_its_warnings_and_its_end_while_something_is
 
 
 @pytest.mark.parametrize("status", [Status.DECLINED, Status.ABANDONED])
-def test_nothing_is_ever_due_for_an_order_that_ended_without_money(status: Status) -> None:
+def test_an_order_that_ended_without_a_payment_is_never_due(status: Status) -> None:
     assert created(status=status).due_at is None

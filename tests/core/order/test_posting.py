@@ -1,4 +1,4 @@
-"""core/order/posting and core/ledger: each recipe as docs/ledger.md has it; double entry."""
+"""core/order/posting and core/ledger: each recipe posts what docs/ledger.md says, in double entry."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CAUSE = UUID(int=9)
 RECEIVABLE, UNCAPTURED, PAYABLE = "consumer_receivable", "authorized_uncaptured", "merchant_payable"
 CLEARING, DUE, FEES = "card_clearing", "consumer_refund_due", "plan_fees"
 
-# The table: recipe, what it is called in the ledger, and its (debit, credit, cents).
+# The table of docs/ledger.md: the recipe, its name in the ledger, and its (debit, credit, cents).
 TABLE = [
     (
         posting.authorization(CAUSE, 100, 4),
@@ -35,7 +35,7 @@ NAMES = [name for _, name, _ in TABLE]
 
 
 @pytest.mark.parametrize(("made", "name", "rows"), TABLE, ids=NAMES)
-def test_a_recipe_posts_what_its_table_says(
+def test_a_recipe_posts_the_transfers_of_its_table(
     made: list[Transfer], name: str, rows: list[tuple[str, str, int]]
 ) -> None:
     assert [(row.debit, row.credit, row.amount) for row in made] == rows
@@ -54,7 +54,7 @@ def test_parts_of_zero_cents_are_left_out() -> None:
     assert posting.fee_returned(CAUSE, 0, 0) == []
 
 
-def test_the_accounts_are_those_of_the_decisions() -> None:
+def test_the_accounts_are_those_of_the_decisions_document() -> None:
     assert {account.value for account in Account} == {
         RECEIVABLE, UNCAPTURED, PAYABLE, CLEARING, DUE, "merchant_fees", FEES, "late_fees", "losses", "bank_clearing",
         "merchant_reserve", "payouts_in_transit", "disputes_withheld", "chargebacks",
@@ -79,7 +79,7 @@ def test_a_balance_is_debits_less_credits() -> None:
     assert balance(rows, Account.LOSSES) == 0
 
 
-def test_at_the_end_of_an_order_only_what_the_merchant_is_paid_is_left() -> None:
+def test_after_all_postings_of_an_order_only_the_amount_to_pay_the_merchant_is_left() -> None:
     rows = [
         *posting.authorization(CAUSE, 100, 4), *posting.installment_paid(CAUSE, 104), *posting.capture(CAUSE, 100),
         *posting.refund(CAUSE, 0, 60), *posting.fee_returned(CAUSE, 0, 4),

@@ -1,4 +1,4 @@
-"""core/order/void: the merchant gives up what is uncaptured, or the authorization ends."""
+"""core/order/void: the merchant voids an uncaptured amount, or the service voids it when the authorization ends."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_voiding_everything_sends_the_first_installment_back() -> None:
     assert total(after(plan(10_000, 400), outcome)) == 0
 
 
-def test_a_void_takes_from_what_waited_never_from_what_the_merchant_is_owed() -> None:
+def test_a_void_reduces_the_uncaptured_amount_and_not_the_amount_owed_to_the_merchant() -> None:
     outcome = _void(approved(10_000, 400), 9000)
     assert held(outcome.transfers) == {
         Account.AUTHORIZED_UNCAPTURED: 9000, Account.PLAN_FEES: 360,
@@ -62,14 +62,14 @@ def test_a_void_takes_from_what_waited_never_from_what_the_merchant_is_owed() ->
     }  # fmt: skip
 
 
-def test_a_void_tells_its_event() -> None:
+def test_a_void_records_its_event() -> None:
     (event,) = _void(approved(), 3000).events
     assert (event.type, event.amount, event.operation, event.reference) == (
         "void.completed", 3000, "VoidOrder", "ref-1",
     )  # fmt: skip
 
 
-def test_all_that_is_uncaptured_may_be_voided_and_not_a_cent_more() -> None:
+def test_the_whole_uncaptured_amount_may_be_voided_and_not_a_cent_more() -> None:
     order = approved(10_000, captured=4000, voided=1000)
     agreed = plan(9000)
     done = void(order, agreed, asked(MovementKind.VOID, 5000), MOVEMENT, NOW, ids())
@@ -109,14 +109,14 @@ def test_an_authorization_that_ends_with_nothing_captured_is_expired() -> None:
     assert to_cards(outcome) == {charge_id(1): 2375}
 
 
-def test_the_end_of_an_authorization_tells_its_own_event() -> None:
+def test_the_end_of_an_authorization_has_its_own_event() -> None:
     outcome = lapse(approved(10_000, captured=4000), plan(), MOVEMENT, END, ids())
     assert outcome is not None
     (event,) = outcome.events
     assert (event.type, event.amount, event.operation) == ("authorization.expired", 6000, "VoidOrder")
 
 
-def test_the_services_own_void_has_a_reference_that_a_movement_can_keep() -> None:
+def test_the_void_by_the_service_has_a_valid_reference_of_a_movement() -> None:
     outcome = lapse(approved(), plan(), MOVEMENT, END, ids())
     assert outcome is not None
     assert outcome.movement is not None
@@ -135,5 +135,7 @@ def test_the_services_own_void_has_a_reference_that_a_movement_can_keep() -> Non
         (approved(auto_capture=True, captured=10_000, authorization_expires_at=None), 20),
     ],
 )
-def test_nothing_lapses_early_twice_or_where_nothing_is_uncaptured(order: Order, days: float) -> None:
+def test_an_authorization_does_not_end_early_or_twice_or_without_an_uncaptured_amount(
+    order: Order, days: float
+) -> None:
     assert lapse(order, plan(), MOVEMENT, NOW + timedelta(days=days), ids()) is None

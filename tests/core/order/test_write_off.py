@@ -1,4 +1,5 @@
-"""core/order/write_off: what stays unpaid for too long becomes a loss, and what comes back of it reduces the loss."""
+"""core/order/write_off: an amount that stays unpaid for too long becomes a loss. Later payments and refunds reduce the
+loss."""
 
 from __future__ import annotations
 
@@ -54,11 +55,11 @@ def written_off(
     [(AT, date(2026, 12, 5)), (AT - timedelta(seconds=1), date(2026, 12, 4))],
     ids=["at noon UTC", "a second earlier"],
 )
-def test_a_day_is_written_off_at_noon_utc_so_many_days_later(at: datetime, day: date) -> None:
+def test_an_installment_is_written_off_at_noon_utc_after_the_number_of_days(at: datetime, day: date) -> None:
     assert last_day(at, DAYS) == day
 
 
-def test_only_what_is_overdue_for_that_long_is_written_off_with_its_part_of_the_fee() -> None:
+def test_only_an_installment_that_is_overdue_for_that_long_is_written_off_with_its_part_of_the_fee() -> None:
     agreed = overdue(400)
     assert write_off(approved(fee=400), agreed, DAYS, AT - timedelta(seconds=1), ids()) is None
     order, then, lines = written_off(agreed, approved(fee=400))
@@ -72,7 +73,7 @@ def test_only_what_is_overdue_for_that_long_is_written_off_with_its_part_of_the_
     assert order.collect_at is None
 
 
-def test_each_of_several_installments_is_a_loss_of_its_own() -> None:
+def test_each_of_several_installments_is_posted_as_a_separate_loss() -> None:
     _, then, lines = written_off(overdue(), approved(), AT + timedelta(days=28))
     assert [line.amount for line in lines] == [2500] * 3
     assert len({line.cause for line in lines}) == 3
@@ -82,16 +83,16 @@ def test_each_of_several_installments_is_a_loss_of_its_own() -> None:
     assert write_off(approved(), then, DAYS, AT + timedelta(days=60), ids()) is None
 
 
-def test_what_never_failed_is_not_overdue_and_not_written_off() -> None:
+def test_an_installment_without_a_failed_charge_is_not_overdue_and_not_written_off() -> None:
     assert write_off(approved(), plan(), DAYS, AT, ids()) is None
 
 
-def test_what_was_canceled_is_not_written_off() -> None:
+def test_a_canceled_installment_is_not_written_off() -> None:
     agreed = [replace(item, amount=0) if item.number == 2 else item for item in overdue()]
     assert write_off(approved(), agreed, DAYS, AT, ids()) is None
 
 
-def test_a_charge_that_is_due_or_in_progress_comes_first() -> None:
+def test_an_installment_is_not_written_off_before_a_charge_that_is_due_or_in_progress_has_ended() -> None:
     due = [replace(item, charge_at=AT) if item.number == 2 else item for item in overdue()]
     assert write_off(approved(), due, DAYS, AT, ids()) is None
     charging = approved(charging=charge_id(2), charging_since=AT)
@@ -104,7 +105,7 @@ def test_a_charge_that_is_due_or_in_progress_comes_first() -> None:
 
 
 @pytest.mark.parametrize(("amount", "back"), [(4000, 0), (6000, 1000), (10_000, 2500)])
-def test_a_refund_takes_from_losses_what_it_takes_from_a_written_off_installment(
+def test_a_refund_of_a_written_off_installment_reduces_the_losses_by_the_same_amount(
     amount: int, back: int
 ) -> None:
     order, then, lines = written_off(overdue(), approved(captured=10_000))
@@ -118,7 +119,7 @@ def test_a_refund_takes_from_losses_what_it_takes_from_a_written_off_installment
 
 
 def never_negative(ledger: list[Transfer]) -> None:
-    """Check both balances after each change; a change is all transfers with one cause."""
+    """Check both balances after each change. A change is all transfers with the same cause."""
     ends = [n for n in range(1, len(ledger)) if ledger[n - 1].cause != ledger[n].cause]
     for end in (*ends, len(ledger)):
         balances = held(ledger[:end])
@@ -126,7 +127,7 @@ def never_negative(ledger: list[Transfer]) -> None:
         assert balances.get(LOSS, 0) >= 0
 
 
-def test_a_void_takes_from_losses_too_with_its_part_of_the_fee() -> None:
+def test_a_void_also_reduces_the_losses_with_its_part_of_the_fee() -> None:
     valid = approved(fee=400, authorization_expires_at=AT + timedelta(days=1))
     order, then, lines = written_off(overdue(400), valid)
     outcome = void(order, then, asked(MovementKind.VOID, 10_000), MOVEMENT, AT, ids())
@@ -141,7 +142,7 @@ def payment(amount: int) -> Charge:
 
 
 @pytest.mark.parametrize("meanwhile", [0, 900])
-def test_a_later_payment_is_a_recovery_of_what_was_still_lost(meanwhile: int) -> None:
+def test_a_later_payment_is_posted_as_a_recovery_of_the_remaining_loss(meanwhile: int) -> None:
     order, then, lines = written_off(overdue(0, 2), approved(captured=10_000))
     order = replace(order, charging=charge_id(2))
     ledger = [*opened(), *posting.capture(UUID(int=4), 10_000), *lines]
@@ -157,7 +158,7 @@ def test_a_later_payment_is_a_recovery_of_what_was_still_lost(meanwhile: int) ->
     assert (paid.state, paid.written_off_at, paid.returned) == ("paid", AT, meanwhile)
 
 
-def test_a_new_card_is_not_charged_by_itself_for_what_is_written_off() -> None:
+def test_a_new_card_is_not_charged_automatically_for_a_written_off_installment() -> None:
     lost_card = [replace(item, failures=1) if item.number > 1 else item for item in plan()]
     order, then, _ = written_off(lost_card, approved())
     assert needs_card(then)

@@ -1,4 +1,4 @@
-"""When the bank pays, and when it is asked what became of a payout."""
+"""When the bank pays a payout, and when the service looks a payout up at the bank."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_the_bank_opens_at_nine_in_new_york_in_summer_and_winter() -> None:
     assert at_opening(date(2026, 12, 1)).astimezone(UTC).hour == 14
 
 
-def test_the_bank_s_day_ends_at_midnight_in_new_york() -> None:
+def test_the_bank_s_business_day_ends_at_midnight_in_new_york() -> None:
     assert day_at_bank(datetime(2026, 11, 24, 4, 59, tzinfo=UTC)) == date(2026, 11, 23)
     assert day_at_bank(datetime(2026, 11, 24, 5, 0, tzinfo=UTC)) == date(2026, 11, 24)
 
@@ -38,7 +38,7 @@ def test_a_sent_payout_is_looked_up_when_it_should_have_arrived() -> None:
     assert next_look(PayoutStatus.SENT, MONDAY, date(2026, 11, 24), MONDAY) == at_opening(date(2026, 11, 24))
 
 
-def test_a_sent_payout_that_did_not_arrive_is_looked_up_hourly_and_after_a_day_on_each_business_day() -> None:
+def test_a_late_payout_is_looked_up_every_hour_and_after_a_day_on_each_business_day() -> None:
     arrival = at_opening(date(2026, 11, 24))
     assert next_look(PayoutStatus.SENT, MONDAY, date(2026, 11, 24), arrival) == arrival + timedelta(hours=1)
     much_later = arrival + timedelta(days=365)
@@ -47,7 +47,7 @@ def test_a_sent_payout_that_did_not_arrive_is_looked_up_hourly_and_after_a_day_o
     assert much_later < again <= much_later + timedelta(days=5)
 
 
-def test_a_paid_payout_is_looked_up_on_five_business_days_and_then_no_more() -> None:
+def test_a_paid_payout_is_looked_up_on_five_business_days_and_then_never_again() -> None:
     paid = now = at_opening(date(2026, 11, 24))
     looks = []
     while (look := next_look(PayoutStatus.PAID, paid, date(2026, 11, 24), now)) is not None:
@@ -62,14 +62,14 @@ def test_a_paid_payout_is_looked_up_on_five_business_days_and_then_no_more() -> 
     ]
 
 
-def test_a_returned_payout_is_looked_up_no_more() -> None:
+def test_a_returned_payout_is_not_looked_up_again() -> None:
     assert next_look(PayoutStatus.RETURNED, MONDAY, date(2026, 11, 24), MONDAY) is None
 
 
 @pytest.mark.parametrize(
     ("tries", "seconds"), [(0, 10), (1, 10), (2, 20), (3, 40), (9, 2560), (10, 3600), (1000, 3600)]
 )
-def test_a_call_that_failed_is_repeated_after_twice_the_time_but_at_most_an_hour(
+def test_the_delay_before_the_next_call_doubles_after_each_failure_up_to_an_hour(
     tries: int, seconds: int
 ) -> None:
     assert retry_at(tries, MONDAY) == MONDAY + timedelta(seconds=seconds)

@@ -19,7 +19,7 @@ def test_a_real_routing_number_is_accepted(routing: str) -> None:
 
 @steady(500)
 @given(st.sampled_from(["011000015", "021000021", "121000248"]), st.integers(0, 8), st.integers(1, 9))
-def test_one_wrong_digit_of_a_routing_number_is_found(routing: str, place: int, more: int) -> None:
+def test_a_routing_number_with_one_wrong_digit_is_refused(routing: str, place: int, more: int) -> None:
     wrong = routing[:place] + str((int(routing[place]) + more) % 10) + routing[place + 1 :]
     with pytest.raises(BadBankAccount, match="last digit does not match"):
         read_bank_details(wrong, "1234")
@@ -37,7 +37,7 @@ def test_one_wrong_digit_of_a_routing_number_is_found(routing: str, place: int, 
         "011000015\n",
     ],
 )
-def test_a_routing_number_that_is_none_is_refused(routing: str) -> None:
+def test_a_text_that_is_no_routing_number_is_refused(routing: str) -> None:
     with pytest.raises(BadBankAccount, match="routing number"):
         read_bank_details(routing, "1234")
 
@@ -57,7 +57,7 @@ def test_numbers_may_be_typed_with_spaces_and_hyphens() -> None:
     assert read_bank_details(" 0110 0001 5", "12-34 56") == BankDetails("011000015", "123456")
 
 
-def test_the_numbers_are_not_in_the_text_of_the_object() -> None:
+def test_the_numbers_of_an_account_are_not_in_its_repr() -> None:
     assert repr(BankDetails("011000015", "987654321")) == "BankDetails(****4321)"
 
 

@@ -28,7 +28,7 @@ def test_a_notification_of_change_is_not_a_return() -> None:
     assert read_nacha_return(text) == ([], [ChangeNotice("011000010000042", "C01", "1918171614")])
 
 
-def test_a_file_of_returns_that_is_cut_off_is_refused_at_every_line() -> None:
+def test_a_file_of_returns_that_is_cut_off_after_any_line_is_refused() -> None:
     lines = nacha_returns(("799R03", "011000010000042", 12_345)).splitlines()
     last = next(n for n, line in enumerate(lines) if line.startswith("9"))
     for end in range(last + 1):
@@ -39,7 +39,7 @@ def test_a_file_of_returns_that_is_cut_off_is_refused_at_every_line() -> None:
         read_nacha_return("\n".join(without_a_line))
 
 
-def test_a_booked_debit_was_paid_and_a_booked_credit_with_a_reason_came_back() -> None:
+def test_a_booked_debit_is_a_paid_payout_and_a_booked_credit_with_a_reason_is_a_returned_payout() -> None:
     content = statement(
         booked("DBIT", "100.05", PAYOUT.hex),
         booked("CRDT", "100.05", PAYOUT.hex, reason="AC01"),
@@ -52,13 +52,13 @@ def test_a_booked_debit_was_paid_and_a_booked_credit_with_a_reason_came_back() -
     ]
 
 
-def test_a_debit_of_a_whole_file_names_the_file() -> None:
+def test_a_debit_of_a_whole_file_reports_the_file_s_number() -> None:
     assert read_camt053(statement(booked("DBIT", "30.06", None, batch="CUOTA-7"))) == [
         Reported(3_006, file_number=7)
     ]
 
 
-def test_other_business_on_the_statement_is_left_alone() -> None:
+def test_entries_that_are_not_about_payouts_are_ignored() -> None:
     content = statement(
         booked("DBIT", "9.99", "NOTPROVIDED"),
         booked("DBIT", "9.99", "RENT-2026-11"),
@@ -82,6 +82,6 @@ def test_other_business_on_the_statement_is_left_alone() -> None:
         statement(booked("DBIT", "1.00", PAYOUT.hex))[:-20],
     ],
 )
-def test_what_is_no_statement_is_refused(content: bytes) -> None:
+def test_a_file_that_is_no_bank_statement_is_refused(content: bytes) -> None:
     with pytest.raises(BadReport):
         read_camt053(content)

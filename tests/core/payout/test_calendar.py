@@ -1,4 +1,4 @@
-"""The business days of US banks, checked against days that the Federal Reserve has published, and against its rules."""
+"""The business days of US banks, compared with the days that the Federal Reserve has published, and with its rules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from cuota.core.payout.calendar import FIRST_YEAR, HOLIDAYS, LAST_YEAR, is_business_day, next_business_day
 
 MONDAY, THURSDAY, SATURDAY, SUNDAY = 0, 3, 5, 6
-# Month and day, or month, weekday and which one of the month (-1: the last one).
+# Either month and day, or month, weekday, and its place in the month (-1 is the last one).
 FIXED = ((1, 1), (6, 19), (7, 4), (11, 11), (12, 25))
 FLOATING = (
     (1, MONDAY, 3),
@@ -47,7 +47,7 @@ def test_banks_are_open_on_the_friday_before_a_holiday_on_saturday(friday: str) 
     assert is_business_day(date.fromisoformat(friday))
 
 
-def test_no_weekend_is_a_business_day() -> None:
+def test_saturdays_and_sundays_are_no_business_days() -> None:
     assert not is_business_day(date(2026, 11, 28))
     assert not is_business_day(date(2026, 11, 29))
 
@@ -83,5 +83,5 @@ def _observed(day: date) -> date:
     return day + timedelta(days=1) if day.weekday() == SUNDAY else day
 
 
-def test_the_data_reaches_from_2024_to_2035() -> None:
+def test_the_list_of_holidays_covers_the_years_2024_to_2035() -> None:
     assert (FIRST_YEAR, LAST_YEAR) == (2024, 2035)

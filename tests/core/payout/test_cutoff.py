@@ -1,4 +1,5 @@
-"""Cutoffs: a merchant's own calendar, with its time zone, the days on which clocks change, and the days on which it is paid."""
+"""Cutoffs by a merchant's calendar: its time zone, the days on which clocks change, and the days on which the merchant
+is paid."""
 
 from __future__ import annotations
 
@@ -23,19 +24,19 @@ def terms(zone: str, at: time, payout: PayoutSchedule = PayoutSchedule.DAILY) ->
         # Midnight in New York, in winter and in summer.
         ("America/New_York", time(0), "2026-01-10T12:00Z", "2026-01-11T05:00Z"),
         ("America/New_York", time(0), "2026-07-10T12:00Z", "2026-07-11T04:00Z"),
-        # A cutoff is later than `after`: at the cutoff itself, the next one is a day later.
+        # The next cutoff is always later than `after`. At the moment of a cutoff, the next one is a day later.
         ("America/New_York", time(0), "2026-01-11T05:00Z", "2026-01-12T05:00Z"),
         ("America/New_York", time(0), "2026-01-11T04:59:59Z", "2026-01-11T05:00Z"),
         # 02:30 does not exist on 8 March 2026, and 01:30 comes twice on 1 November.
         ("America/New_York", time(2, 30), "2026-03-08T06:00Z", "2026-03-08T07:30Z"),
         ("America/New_York", time(1, 30), "2026-11-01T05:00Z", "2026-11-01T05:30Z"),
         ("America/New_York", time(1, 30), "2026-11-01T05:45Z", "2026-11-02T06:30Z"),
-        # Far from UTC in both directions.
+        # Time zones far from UTC, in both directions.
         ("Pacific/Kiritimati", time(17), "2026-05-05T03:00Z", "2026-05-06T03:00Z"),
         ("Pacific/Honolulu", time(23, 59), "2026-05-05T09:58Z", "2026-05-05T09:59Z"),
     ],
 )
-def test_the_next_cutoff_is_by_the_merchants_own_clock(
+def test_the_next_cutoff_is_at_the_merchant_s_local_time(
     zone: str, at: time, after: str, expected: str
 ) -> None:
     assert next_cutoff(terms(zone, at), datetime.fromisoformat(after)) == datetime.fromisoformat(expected)
@@ -43,7 +44,7 @@ def test_the_next_cutoff_is_by_the_merchants_own_clock(
 
 @pytest.mark.parametrize("zone", ["America/New_York", "Europe/Berlin", "Pacific/Apia", "Asia/Kathmandu"])
 @pytest.mark.parametrize("at", [time(0), time(1, 30), time(2, 30), time(23, 59, 59)])
-def test_every_day_of_ten_years_has_one_cutoff(zone: str, at: time) -> None:
+def test_each_day_has_one_cutoff_for_ten_years(zone: str, at: time) -> None:
     here, found = terms(zone, at), [BEGUN]
     while found[-1] < BEGUN + timedelta(days=3650):
         found.append(next_cutoff(here, found[-1]))

@@ -40,7 +40,7 @@ def test_a_fee_is_the_percentage_rounded_half_up_and_the_fixed_part(
 
 @steady(500)
 @given(amount=st.integers(1, 10**13), percent=st.integers(0, 10_000))
-def test_the_rounding_is_that_of_exact_decimals(amount: int, percent: int) -> None:
+def test_fees_are_rounded_like_exact_decimals(amount: int, percent: int) -> None:
     exact = Decimal(amount) * percent / 10_000
     assert terms(percent, 0).fee(amount) == int(exact.quantize(Decimal(1), ROUND_HALF_UP))
 
@@ -50,7 +50,7 @@ def test_without_terms_a_capture_costs_nothing() -> None:
     assert capture_fee([SettlementTerms(1, NOW + DAY, 590, 30)], 10_000, NOW) == 0
 
 
-def test_the_version_that_is_valid_at_the_capture_decides() -> None:
+def test_the_version_of_the_terms_that_is_valid_at_the_capture_decides_the_fee() -> None:
     versions = [
         SettlementTerms(1, NOW - DAY, 100),
         SettlementTerms(2, NOW, 200),
@@ -66,13 +66,13 @@ def test_the_version_that_is_valid_at_the_capture_decides() -> None:
 
 
 @pytest.mark.parametrize(("policy", "back"), [("kept", 0), ("pro_rata", 590), ("returned", 620)])
-def test_a_full_refund_returns_what_the_policy_says(policy: str, back: int) -> None:
+def test_a_full_refund_returns_the_fee_as_the_merchant_s_terms_say(policy: str, back: int) -> None:
     valid = terms(refund_fee=RefundFee(policy))
     paid = OrderFees((CaptureFee(NOW, 10_000, valid.fee(10_000)),))
     assert fee_to_return([valid], paid, 10_000) == back
 
 
-def test_the_terms_at_the_capture_decide_about_its_refund() -> None:
+def test_the_terms_at_the_capture_also_decide_about_its_refund() -> None:
     versions = [
         SettlementTerms(1, NOW - DAY, 590, 30, RefundFee.RETURNED),
         SettlementTerms(2, NOW, 590, 30, RefundFee.KEPT),
@@ -81,7 +81,7 @@ def test_the_terms_at_the_capture_decide_about_its_refund() -> None:
     assert [returnable_fee(versions, each) for each in (early, late)] == [620, 0]
 
 
-def test_a_capture_that_paid_no_fee_returns_none() -> None:
+def test_a_refund_of_a_capture_without_a_fee_returns_no_fee() -> None:
     assert returnable_fee([terms(refund_fee=RefundFee.RETURNED)], CaptureFee(NOW, 10_000, 0)) == 0
 
 
@@ -92,7 +92,7 @@ PARTS = st.lists(st.integers(1, 5_000), min_size=1, max_size=12)
 @given(
     parts=PARTS, percent=st.integers(0, 10_000), fixed=st.integers(0, 500), policy=st.sampled_from(RefundFee)
 )
-def test_many_small_refunds_return_exactly_as_much_as_one(
+def test_many_small_refunds_return_exactly_as_much_fee_as_one_large_refund(
     parts: list[int], percent: int, fixed: int, policy: RefundFee
 ) -> None:
     valid = terms(percent, fixed, policy)
@@ -112,7 +112,7 @@ def test_many_small_refunds_return_exactly_as_much_as_one(
     percent=st.integers(0, 10_000),
     policy=st.sampled_from(RefundFee),
 )
-def test_captures_and_refunds_in_any_order_never_return_more_than_was_paid(
+def test_refunds_never_return_more_fee_than_captures_paid_in_any_order(
     steps: list[tuple[bool, int]], percent: int, policy: RefundFee
 ) -> None:
     valid = terms(percent, 30, policy)

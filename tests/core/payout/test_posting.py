@@ -1,4 +1,4 @@
-"""The postings of a merchant's money that belong to no order: docs/ledger.md has the same rows."""
+"""The postings of a merchant's money that belong to no order. docs/ledger.md has the same rows."""
 
 from __future__ import annotations
 
@@ -24,12 +24,10 @@ def test_a_posting_has_a_row_in_the_documentation(each: object) -> None:
     assert (name, debit.value, credit.value) in found
 
 
-def test_a_posting_that_touches_what_the_merchant_is_owed_adds_a_line_unless_it_is_the_payout_itself() -> (
-    None
-):
+def test_a_posting_on_merchant_payable_writes_a_settlement_line_unless_it_is_the_payout_itself() -> None:
     for each in MERCHANT_POSTINGS:
         assert (each.line is not None) == (PAYABLE in {each.debit, each.credit} and each.name != "payout")
 
 
-def test_a_negative_adjustment_takes_from_the_merchant_and_a_positive_one_gives() -> None:
+def test_a_negative_adjustment_debits_the_merchant_and_a_positive_one_credits_the_merchant() -> None:
     assert (adjustment(-1).debit, adjustment(1).credit) == (PAYABLE, PAYABLE)

@@ -24,7 +24,7 @@ def _write(amount: int = 10_003, fee: int = 0, **other: object) -> Agreement:
     return agreement(**values)  # type: ignore[arg-type]
 
 
-def test_it_names_every_payment_with_its_date() -> None:
+def test_the_agreement_names_every_payment_with_its_date() -> None:
     text = _write().text
     assert "You pay $100.03 in 4 payments" in text
     assert (
@@ -33,14 +33,14 @@ def test_it_names_every_payment_with_its_date() -> None:
     )
 
 
-def test_it_names_the_parties_and_the_days_that_an_authorization_holds() -> None:
+def test_the_agreement_names_the_parties_and_for_how_many_days_an_authorization_is_valid() -> None:
     text = _write(authorization_days=9).text
     assert "between Ana Ruiz (you) and Cuota (we)" in text
     assert "your order at Shop" in text
     assert "within 9 days" in text
 
 
-def test_it_names_the_lender_how_to_reach_it_and_how_to_revoke_automatic_payments() -> None:
+def test_the_agreement_names_the_lender_its_address_and_how_to_revoke_automatic_payments() -> None:
     text = _write(creditor="Oak Credit LLC, 1 Main Street, Reno NV", page="https://pay.example/account").text
     assert "and Oak Credit LLC, 1 Main Street, Reno NV, which does business as Cuota (we)" in text
     assert "You may revoke automatic payments at any time" in text
@@ -49,11 +49,11 @@ def test_it_names_the_lender_how_to_reach_it_and_how_to_revoke_automatic_payment
     assert "To reach us about this agreement, write to Oak Credit LLC, 1 Main Street, Reno NV." in text
 
 
-def test_without_a_fee_it_says_that_there_is_no_cost() -> None:
+def test_the_agreement_of_a_plan_without_a_fee_says_that_there_is_no_cost() -> None:
     assert "There is no interest, no fee and no late fee." in _write().text
 
 
-def test_with_a_fee_it_shows_the_whole_truth_in_lending_box() -> None:
+def test_the_agreement_of_a_plan_with_a_fee_has_the_truth_in_lending_box() -> None:
     box = terms(schedule(10_000, 400, TODAY))
     text = _write(10_000, 400).text
     assert "The finance charge is $4.00" in text
@@ -84,7 +84,9 @@ def test_the_hash_is_the_sha256_of_the_stored_text() -> None:
         {"who": Profile("Ana", "Díaz", WHO.email, WHO.address)},
     ],
 )
-def test_another_word_or_number_has_another_hash(other: dict[str, object]) -> None:
+def test_an_agreement_with_any_different_word_or_number_has_a_different_hash(
+    other: dict[str, object],
+) -> None:
     assert _write(**other).hash != _write().hash  # type: ignore[arg-type]
 
 

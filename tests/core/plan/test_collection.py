@@ -1,4 +1,4 @@
-"""core/plan/collection: reminders, the charge on its day, and what follows from a card's answer."""
+"""core/plan/collection: reminders, the charge on its day, and what happens after the card's answer."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_payment_across_the_change_of_the_clocks_is_still_due_at_local_midnigh
     assert third.charge_at == datetime(2027, 3, 15, 4, tzinfo=UTC)
 
 
-def test_a_reminder_whose_payment_is_due_already_is_not_given() -> None:
+def test_a_reminder_of_a_payment_that_is_already_due_is_not_sent() -> None:
     agreed = timed()
     outcome = collection.remind(on(agreed), agreed, ZONE, DUE_2 + timedelta(hours=1), ids())
     assert outcome is not None
@@ -82,14 +82,14 @@ def test_nothing_is_charged_before_its_day() -> None:
     )
 
 
-def test_the_charge_is_written_down_with_its_card_before_the_rail_is_called() -> None:
+def test_the_charge_is_recorded_with_its_card_before_the_rail_is_called() -> None:
     agreed = timed()
     order, charge = begun(on(agreed), agreed, DUE_2)
     assert charge == Charge(charge_id(2), 2, 2500, "USD", "card_token", "visa", "4242", Origin.SCHEDULE)
     assert (order.charging, order.charging_since) == (charge_id(2), DUE_2)
 
 
-def test_no_second_card_is_asked_while_one_is() -> None:
+def test_no_second_card_is_charged_while_a_charge_is_in_progress() -> None:
     agreed = timed()
     order, _ = begun(on(agreed), agreed, DUE_2)
     for number in (None, 2, 3):
@@ -99,7 +99,7 @@ def test_no_second_card_is_asked_while_one_is() -> None:
         collection.change_card(order, agreed, CARD, DUE_2, ids())
 
 
-def test_a_payment_that_went_through_is_posted_and_the_next_is_due_two_weeks_later() -> None:
+def test_a_successful_payment_is_posted_and_the_next_one_is_due_two_weeks_later() -> None:
     agreed = timed()
     order, charge = begun(on(agreed), agreed, DUE_2)
     outcome = collection.paid(order, agreed, charge, ZONE, DUE_2, ids())
@@ -112,7 +112,7 @@ def test_a_payment_that_went_through_is_posted_and_the_next_is_due_two_weeks_lat
     assert [notice.kind for notice in outcome.notices] == [NoticeKind.PAYMENT_RECEIVED]
 
 
-def test_a_plan_that_is_paid_is_completed_and_nothing_is_due_any_more() -> None:
+def test_a_paid_plan_is_completed_and_has_nothing_due() -> None:
     agreed = timed(paid=(1, 2, 3))
     order, charge = begun(on(agreed), agreed, datetime(2027, 1, 2, tzinfo=ZONE))
     outcome = collection.paid(order, agreed, charge, ZONE, NOW, ids())
@@ -130,7 +130,7 @@ def test_a_plan_that_is_paid_is_completed_and_nothing_is_due_any_more() -> None:
         ((1,), 10_000, "cancelled"),
     ],
 )
-def test_a_plans_state_says_what_is_left_of_it(paid: tuple[int, ...], cut: int, state: str) -> None:
+def test_the_state_of_a_plan_follows_from_its_payments(paid: tuple[int, ...], cut: int, state: str) -> None:
     agreed = timed(paid=paid)
     if cut:
         outcome = void(on(agreed), agreed, asked(MovementKind.VOID, cut), MOVEMENT, NOW, ids())
@@ -138,7 +138,7 @@ def test_a_plans_state_says_what_is_left_of_it(paid: tuple[int, ...], cut: int, 
     assert plan_state(agreed) == state
 
 
-def test_soft_declines_are_tried_again_after_six_hours_then_1_3_5_and_7_days_then_another_card_is_asked_for() -> (
+def test_a_soft_decline_is_retried_after_6_hours_and_1_3_5_and_7_days_and_then_the_consumer_must_give_another_card() -> (
     None
 ):
     agreed, at, waits, told = timed(), DUE_2, [], []
@@ -151,18 +151,18 @@ def test_soft_declines_are_tried_again_after_six_hours_then_1_3_5_and_7_days_the
         waits.append(agreed[1].charge_at - at)
         at = agreed[1].charge_at
     assert waits == list(RETRIES) == [timedelta(hours=6), *(timedelta(days=n) for n in (1, 3, 5, 7))]
-    # Of the first, at midnight, nobody is told: by the morning the second is over.
+    # The first charge, at midnight, has no message, because by the morning the second charge is over.
     assert told == [NoticeKind.PAYMENT_FAILED] * 4 + [NoticeKind.CARD_NEEDED]
     assert (agreed[1].state, plan_state(agreed)) == ("overdue", "overdue")
 
 
-def test_a_bank_that_wants_a_confirmation_is_told_to_the_consumer_at_once() -> None:
+def test_the_consumer_is_told_at_once_that_the_bank_wants_a_confirmation() -> None:
     outcome = said_no(timed(), AUTHENTICATION_REQUIRED)
     assert [notice.kind for notice in outcome.notices] == [NoticeKind.CONFIRMATION_NEEDED]
     assert after(timed(), outcome)[1].charge_at == DUE_2 + RETRIES[0]
 
 
-def test_after_fifteen_declines_in_thirty_days_a_scheduled_payment_waits_for_the_first_to_be_thirty_days_old() -> (
+def test_after_fifteen_declines_in_thirty_days_a_scheduled_charge_waits_until_the_first_decline_is_thirty_days_old() -> (
     None
 ):
     agreed = timed()
@@ -180,22 +180,22 @@ def test_after_fifteen_declines_in_thirty_days_a_scheduled_payment_waits_for_the
 
 
 @pytest.mark.parametrize("reason", sorted(HARD_DECLINES))
-def test_a_hard_decline_stops_at_once_and_asks_for_another_card(reason: str) -> None:
+def test_after_a_hard_decline_there_is_no_retry_and_the_consumer_must_give_another_card(reason: str) -> None:
     outcome = said_no(timed(), reason)
     assert [notice.kind for notice in outcome.notices] == [NoticeKind.CARD_NEEDED]
     assert after(timed(), outcome)[1].charge_at is None
-    # The third payment is still reminded of and charged on its own day.
+    # The third payment still has its reminder and its charge on its own day.
     assert outcome.order.collect_at == datetime(2026, 12, 16, 10, tzinfo=ZONE)
 
 
-def test_a_failed_payment_that_the_consumer_asked_for_leaves_the_timetable_as_it_is() -> None:
+def test_a_failed_payment_that_the_consumer_started_does_not_change_the_schedule() -> None:
     agreed = timed()
     outcome = said_no(agreed, number=3, at=NOW)
     assert (outcome.installments, outcome.notices) == ((), ())
     assert (outcome.order.charging, outcome.order.collect_at) == (None, collection.next_at(agreed))
 
 
-def test_any_unpaid_payment_may_be_paid_early_and_no_paid_or_cancelled_one() -> None:
+def test_an_unpaid_payment_may_be_paid_early_but_not_a_paid_or_canceled_one() -> None:
     agreed = timed()
     assert begun(on(agreed), agreed, NOW, number=4)[1].origin is Origin.CONSUMER
     cut = after(agreed, void(on(agreed), agreed, asked(MovementKind.VOID, 2500), MOVEMENT, NOW, ids()))
@@ -205,7 +205,7 @@ def test_any_unpaid_payment_may_be_paid_early_and_no_paid_or_cancelled_one() -> 
 
 
 @pytest.mark.parametrize(("cut", "excess"), [(7_000, 2_000), (7_500, 2_500), (5_000, 0), (5_001, 1)])
-def test_what_a_refund_cut_while_the_card_was_asked_goes_back_to_the_card(cut: int, excess: int) -> None:
+def test_the_excess_of_a_charge_after_a_refund_goes_back_to_the_card(cut: int, excess: int) -> None:
     agreed = timed()
     order, charge = begun(replace(on(agreed), captured=10_000), agreed, DUE_2)
     given_back = refund(order, agreed, asked(MovementKind.REFUND, cut), MOVEMENT, DUE_2, ids())
@@ -223,7 +223,7 @@ def test_what_a_refund_cut_while_the_card_was_asked_goes_back_to_the_card(cut: i
     assert books.get(Account.CONSUMER_REFUND_DUE, 0) == -excess
 
 
-def test_another_card_is_asked_at_once_for_what_is_overdue_and_pays_the_rest_on_its_days() -> None:
+def test_a_new_card_is_charged_at_once_for_the_overdue_payment_and_on_schedule_for_the_others() -> None:
     failed = after(timed(), said_no(timed(), "card_lost"))
     other = PlanCard("other", "mastercard", "4444")
     outcome = collection.change_card(on(failed), failed, other, DUE_2 + timedelta(days=2), ids())
@@ -235,7 +235,7 @@ def test_another_card_is_asked_at_once_for_what_is_overdue_and_pays_the_rest_on_
     ]  # fmt: skip
 
 
-def test_a_void_and_a_refund_move_what_is_due_next() -> None:
+def test_a_void_or_refund_changes_the_time_of_the_next_charge() -> None:
     agreed = timed()
     outcome = void(on(agreed), agreed, asked(MovementKind.VOID, 7_500), MOVEMENT, NOW, ids())
     assert outcome.order.collect_at is None
@@ -244,7 +244,7 @@ def test_a_void_and_a_refund_move_what_is_due_next() -> None:
     assert kept.order.collect_at == collection.next_at(agreed)
 
 
-def test_an_order_whose_time_is_not_its_plans_is_put_right() -> None:
+def test_an_order_whose_collect_at_differs_from_its_plan_is_corrected() -> None:
     agreed = timed()
     astray = replace(on(agreed), collect_at=NOW)
     outcome = collection.reschedule(astray, agreed, NOW)
@@ -253,7 +253,7 @@ def test_an_order_whose_time_is_not_its_plans_is_put_right() -> None:
     assert collection.reschedule(outcome.order, agreed, NOW) is None
 
 
-def test_a_paid_payment_has_no_times() -> None:
+def test_a_paid_payment_has_no_time_of_a_charge_or_reminder() -> None:
     assert [item.charge_at is None for item in timed(paid=(1, 3))] == [True, False, True, False]
     assert date(2026, 11, 21) == TODAY
 
@@ -261,20 +261,20 @@ def test_a_paid_payment_has_no_times() -> None:
 @pytest.mark.parametrize(
     ("hour", "told"), [(0, "05T09:00"), (8, "05T09:00"), (9, "05T09:00"), (20, "05T20:00"), (21, "06T09:00")]
 )
-def test_how_a_scheduled_payment_went_is_told_by_day(hour: int, told: str) -> None:
+def test_the_result_of_a_scheduled_charge_is_sent_during_the_day(hour: int, told: str) -> None:
     agreed, at = timed(), DUE_2 + timedelta(hours=hour)
     order, charge = begun(on(agreed), agreed, at)
     outcome = collection.paid(order, agreed, charge, ZONE, at, ids())
     assert outcome.notices[0].send_at.astimezone(ZONE).isoformat()[8:16] == told
 
 
-def test_a_payment_that_the_consumer_makes_at_night_is_told_at_once() -> None:
+def test_the_receipt_of_a_payment_that_the_consumer_started_is_sent_at_once_even_at_night() -> None:
     agreed = timed()
     order, charge = begun(on(agreed), agreed, DUE_2, number=3)
     assert collection.paid(order, agreed, charge, ZONE, DUE_2, ids()).notices[0].send_at == DUE_2
 
 
-def test_a_card_that_will_never_pay_is_not_asked_for_the_later_payments_either() -> None:
+def test_a_card_with_a_hard_decline_is_not_charged_for_later_payments_either() -> None:
     dead = after(timed(), said_no(timed(), "card_stolen"))
     captured = on(dead, captured=10_000)
     reminded = collection.remind(captured, dead, ZONE, datetime(2026, 12, 16, 10, tzinfo=ZONE), ids())
@@ -289,7 +289,7 @@ def test_a_card_that_will_never_pay_is_not_asked_for_the_later_payments_either()
     assert [(n.kind, n.installment) for n in outcome.notices] == [(NoticeKind.CARD_NEEDED, 3)]
 
 
-def test_a_card_that_had_no_funds_six_times_is_still_asked_for_the_next_payment() -> None:
+def test_a_card_with_six_soft_declines_is_still_charged_for_the_next_payment() -> None:
     agreed, at = timed(), DUE_2
     for _ in range(6):
         agreed = after(agreed, said_no(agreed, at=at))

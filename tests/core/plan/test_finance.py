@@ -1,4 +1,4 @@
-"""core/plan/finance: the Truth in Lending box, against a rate found another way."""
+"""core/plan/finance: the Truth in Lending box, compared with a rate that is computed in another way."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ CASES = [
 
 
 def _newton(financed: int, payments: list[int]) -> Decimal:
-    """The APR in percent by Newton's method in exact fractions, from x = 1 / (1 + rate), where the worth is a cubic."""
+    """Return the APR in percent, by Newton's method in exact fractions. With x = 1 / (1 + rate), the present value is a
+    cubic in x."""
     x = Fraction(1)
     for _ in range(60):
         worth = sum((p * x**n for n, p in enumerate(payments, 1)), Fraction(-financed))
         slope = sum((n * p * x ** (n - 1) for n, p in enumerate(payments, 1)), Fraction(0))
-        # Cut to 60 binary digits a step, or the fractions grow without end.
+        # Round to 60 binary digits in each step, because the fractions would grow without end.
         step = Fraction(round((x - worth / slope) * 2**60), 2**60)
         if step == x:
             break
@@ -41,19 +42,21 @@ def _newton(financed: int, payments: list[int]) -> Decimal:
 
 
 @pytest.mark.parametrize(("amount", "fee"), CASES)
-def test_the_rate_equals_one_found_by_newtons_method(amount: int, fee: int) -> None:
+def test_the_apr_equals_one_computed_by_newton_s_method(amount: int, fee: int) -> None:
     plan = schedule(amount, fee, TODAY)
     expected = _newton(amount - plan[0].total, [item.total for item in plan[1:]])
     assert terms(plan).apr == expected
 
 
-def test_the_rate_of_a_known_case() -> None:
-    # 74.00 financed, three payments of 26.00: 2.6792 % each 14 days, 26 of them a year.
+def test_the_apr_of_a_known_example_is_right() -> None:
+    # 74.00 are financed, with three payments of 26.00: 2.6792 % for each period of 14 days, and a year has 26 of them.
     assert terms(schedule(10_000, 400, TODAY)).apr == _newton(7400, [2600, 2600, 2600]) == Decimal("69.66")
 
 
 @pytest.mark.parametrize(("amount", "fee"), CASES)
-def test_what_is_financed_and_the_finance_charge_make_the_payments_after_today(amount: int, fee: int) -> None:
+def test_the_amount_financed_plus_the_finance_charge_equals_the_payments_after_today(
+    amount: int, fee: int
+) -> None:
     plan = schedule(amount, fee, TODAY)
     box = terms(plan)
     assert box.finance_charge == fee
@@ -67,6 +70,6 @@ def test_a_plan_without_a_fee_costs_nothing() -> None:
     assert box.apr == 0
 
 
-def test_a_dearer_plan_has_a_higher_rate() -> None:
+def test_a_plan_with_a_higher_fee_has_a_higher_apr() -> None:
     rates = [terms(schedule(10_000, fee, TODAY)).apr for fee in (1, 100, 400, 1000, 5000, 10_000)]
     assert rates == sorted(set(rates))

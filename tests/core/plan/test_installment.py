@@ -1,4 +1,4 @@
-"""core/installment: the schedule, and what a void or refund takes from it."""
+"""core/installment: the schedule, and how a void or refund reduces it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_an_installment_is_scheduled_then_paid_or_cancelled() -> None:
     assert replace(item, amount=0, fee=0).state == "cancelled"
 
 
-def test_a_paid_installment_stays_paid_when_all_of_it_went_back() -> None:
+def test_a_paid_installment_is_still_paid_after_its_whole_amount_went_back() -> None:
     assert replace(plan()[0], amount=0, returned=2500).state == "paid"
 
 
@@ -60,7 +60,7 @@ def test_unpaid_installments_are_cut_from_the_last_backwards(amount: int, left: 
     assert (done.unpaid, done.to_card, done.by_charge) == (amount, 0, {})
 
 
-def test_what_is_left_over_goes_back_to_the_latest_paid_installment_first() -> None:
+def test_after_the_unpaid_installments_the_latest_paid_one_is_reduced_first() -> None:
     done = cut(plan(paid=(1, 2)), 8000, 0)
     assert [item.amount for item in done.plan] == [2000, 0, 0, 0]
     assert [item.returned for item in done.plan] == [500, 2500, 0, 0]
@@ -68,18 +68,18 @@ def test_what_is_left_over_goes_back_to_the_latest_paid_installment_first() -> N
     assert done.by_charge == {charge_id(2): 2500, charge_id(1): 500}
 
 
-def test_unpaid_installments_go_first_even_when_a_later_one_is_paid() -> None:
+def test_unpaid_installments_are_cut_first_even_if_a_later_one_is_paid() -> None:
     done = cut(plan(paid=(1, 4)), 6000, 0)
     assert [item.amount for item in done.plan] == [2500, 0, 0, 1500]
     assert done.by_charge == {charge_id(4): 1000}
 
 
-def test_two_installments_paid_by_one_charge_go_back_as_one_sum() -> None:
+def test_two_installments_that_one_charge_paid_go_back_to_the_card_as_one_sum() -> None:
     both = [replace(item, charge_id=charge_id(9)) if item.paid else item for item in plan(paid=(1, 2))]
     assert cut(both, 10_000, 0).by_charge == {charge_id(9): 5000}
 
 
-def test_the_fee_is_cut_the_same_way_beside_the_amount() -> None:
+def test_the_fee_is_cut_in_the_same_order_as_the_amount() -> None:
     done = cut(plan(10_000, 400), 8000, 320)
     assert [(item.amount, item.fee) for item in done.plan] == [(2000, 80), (0, 0), (0, 0), (0, 0)]
     assert (done.fee_unpaid, done.fee_to_card) == (300, 20)
@@ -87,14 +87,14 @@ def test_the_fee_is_cut_the_same_way_beside_the_amount() -> None:
     assert done.plan[0].returned == 520
 
 
-def test_returns_add_up_over_several_cuts() -> None:
+def test_the_returned_amounts_of_several_cuts_add_up() -> None:
     once = cut(plan(), 8000, 0)
     twice = cut(once.plan, 1000, 0)
     assert twice.plan[0].returned == 1500
     assert twice.by_charge == {charge_id(1): 1000}
 
 
-def test_cutting_nothing_changes_nothing() -> None:
+def test_a_cut_of_zero_changes_nothing() -> None:
     before = plan(paid=(1, 2))
     assert list(cut(before, 0, 0).plan) == before
 
@@ -106,5 +106,5 @@ def test_more_than_the_plan_holds_cannot_be_cut() -> None:
         cut(plan(10_000, 4), 10_000, 5)
 
 
-def test_the_total_of_a_plan_leaves_fees_apart() -> None:
+def test_the_total_of_a_plan_does_not_contain_fees() -> None:
     assert total(plan(10_001, 400)) == 10_001

@@ -57,7 +57,9 @@ def test_the_answer_of_a_reviewer_names_the_shop_and_the_order_and_that_nothing_
 @pytest.mark.parametrize(
     "kind", [NoticeKind.REFUNDED, NoticeKind.VOIDED, NoticeKind.EXPIRED, NoticeKind.PAYMENT_RECEIVED, NoticeKind.PLAN_STARTED]
 )  # fmt: skip
-def test_where_money_moved_the_amount_the_card_and_what_is_left_are_named(kind: NoticeKind) -> None:
+def test_a_notice_about_moved_money_names_the_amount_the_card_and_the_remaining_payments(
+    kind: NoticeKind,
+) -> None:
     text = words(notice(kind), ABOUT).text
     assert "$25.00" in text
     assert f"Still to pay, by Visa ending 4242: $15.00 on {day(date(2026, 12, 19))}." in text
@@ -71,36 +73,36 @@ def test_money_that_goes_back_to_two_cards_is_named_by_card() -> None:
     assert "has changed" not in text
 
 
-def test_a_plan_that_only_became_less_has_changed() -> None:
+def test_a_notice_about_a_void_says_that_the_plan_has_changed() -> None:
     assert "Your plan has changed" in words(notice(NoticeKind.VOIDED), ABOUT).text
 
 
-def test_the_cause_is_the_one_that_it_was() -> None:
+def test_a_notice_says_whether_the_merchant_refunded_canceled_or_did_not_ship_in_time() -> None:
     said = {kind: words(notice(kind), ABOUT).text for kind in (NoticeKind.REFUNDED, NoticeKind.VOIDED, NoticeKind.EXPIRED)}  # fmt: skip
     assert said[NoticeKind.REFUNDED].startswith("Alder & Oak refunded $25.00")
     assert said[NoticeKind.VOIDED].startswith("Alder & Oak canceled $25.00")
     assert said[NoticeKind.EXPIRED].startswith("Alder & Oak did not ship in time")
 
 
-def test_an_order_without_a_number_and_a_card_that_is_not_known_are_said_plainly() -> None:
+def test_a_notice_also_reads_well_without_an_order_number_and_a_known_card() -> None:
     bare = replace(ABOUT, reference="", card="", cards={})
     said = words(notice(NoticeKind.CARD_NEEDED), bare).text
     assert "Your card cannot pay $25.00: payment 2 of 4 for your order at Alder & Oak." in said
 
 
-def test_the_agreement_goes_with_the_mail_and_not_with_the_text() -> None:
+def test_the_agreement_is_in_the_mail_and_not_in_the_text_message() -> None:
     said = words(notice(NoticeKind.PLAN_STARTED), replace(ABOUT, agreement="All of it.\n\nEvery word."))
     assert "Every word." in said.attached
     assert "Every word." not in said.text
     assert words(notice(NoticeKind.REFUNDED), ABOUT).attached == ""
 
 
-def test_a_notice_that_the_release_before_wrote_says_when_the_next_payment_is_due() -> None:
+def test_a_notice_of_the_previous_release_says_when_the_next_payment_is_due() -> None:
     text = words(notice(NoticeKind.PLAN_STARTED, None), ABOUT).text
     assert f"The next is due on {day(TODAY)}." in text
 
 
-def test_the_last_payment_tells_that_the_plan_is_paid_off_and_the_others_what_is_left() -> None:
+def test_the_last_receipt_says_that_the_plan_is_paid_off_and_the_others_name_the_remaining_payments() -> None:
     card = PlanCard("card_token", "visa", "4242")
     for paid, number, kind, left in (
         ((1, 2), 3, NoticeKind.PAYMENT_RECEIVED, 1),
@@ -116,7 +118,7 @@ def test_the_last_payment_tells_that_the_plan_is_paid_off_and_the_others_what_is
         assert len(told.standing.left) == left
 
 
-def test_what_a_refund_cut_while_its_card_was_asked_is_told_as_going_back() -> None:
+def test_if_a_refund_reduces_a_payment_during_its_charge_the_receipt_says_that_the_excess_goes_back() -> None:
     agreed = timed(plan(), ZONE, NOW)
     due = Days(ZONE).charge_at(agreed[1].due_on)
     card = PlanCard("card_token", "visa", "4242")
@@ -142,7 +144,7 @@ def test_what_a_refund_cut_while_its_card_was_asked_is_told_as_going_back() -> N
         (NoticeKind.RETURN_NOTED, ("sent your order A-7", f"waits until {day(TODAY)}, or until the refund")),
     ],
 )  # fmt: skip
-def test_a_message_about_a_dispute_says_what_happened_and_until_when(
+def test_a_message_about_a_dispute_says_what_happened_and_the_deadline(
     kind: NoticeKind, parts: tuple[str, ...]
 ) -> None:
     said = words(notice(kind), ABOUT)

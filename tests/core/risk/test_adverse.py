@@ -29,7 +29,7 @@ def test_every_code_that_declines_has_words_and_no_code_of_approvals_has() -> No
 
 
 @pytest.mark.parametrize("code", DECLINE_CODES)
-def test_the_words_are_whole_sentences_to_the_consumer_without_blame(code: str) -> None:
+def test_the_texts_are_whole_sentences_to_the_consumer_without_blame(code: str) -> None:
     for text in (sentence(code), sentence(code, "$2,000.00")):
         assert re.fullmatch(r"[A-Z].*\.", text)
         assert not re.search(r"[{}_]|fraud|fault|suspicious|must|score|consumer", text)
@@ -40,22 +40,22 @@ def test_no_two_codes_have_the_same_words() -> None:
     assert len({sentence(code) for code in DECLINE_CODES}) == len(DECLINE_CODES)
 
 
-def test_over_the_limit_says_the_number_where_it_is_known() -> None:
+def test_the_text_about_the_limit_has_the_amount_if_it_is_known() -> None:
     assert "you would owe us more than $2,000.00, the most that we can offer you" in sentence(
         "over_limit", "$2,000.00"
     )
     assert "you would owe us more than we can offer you at present." in sentence("over_limit")
 
 
-def test_a_limit_is_taken_word_for_word() -> None:
+def test_the_text_of_the_limit_s_amount_is_used_unchanged() -> None:
     assert "{limit}" in sentence("over_limit", "{limit}")
 
 
-def test_reasons_are_told_in_their_order() -> None:
+def test_the_letter_lists_reasons_in_their_order() -> None:
     assert sentences(("high_amount", "other_phone")) == [sentence("high_amount"), sentence("other_phone")]
 
 
-def test_the_letter_says_what_was_decided_why_and_what_the_consumer_may_ask() -> None:
+def test_the_letter_has_the_decision_its_reasons_and_the_consumer_s_rights() -> None:
     text = _letter("over_limit", "late_payments", limit_text="$2,000.00")
     assert text.startswith("Dear Ana Ruiz,\n\n")
     assert "On Sat, Nov 21, 2026 you asked us to pay for your order of $120.00 at Shoe Shop" in text
@@ -68,7 +68,7 @@ def test_the_letter_says_what_was_decided_why_and_what_the_consumer_may_ask() ->
     assert f"Our address: {CREDITOR}." in text
 
 
-def test_the_letter_has_the_notice_of_equal_credit_opportunity_and_who_sees_to_it() -> None:
+def test_the_letter_has_the_equal_credit_opportunity_notice_and_names_the_authority() -> None:
     text = _letter("high_amount")
     for ground in (
         "race", "color", "religion", "national origin", "sex", "marital status", "age", "public assistance",
@@ -78,11 +78,13 @@ def test_the_letter_has_the_notice_of_equal_credit_opportunity_and_who_sees_to_i
     assert AGENCY in text
 
 
-def test_one_reason_is_called_one() -> None:
+def test_a_letter_with_one_reason_uses_the_singular() -> None:
     assert "The principal reason was:\n\n1. " in _letter("high_amount")
 
 
-def test_only_who_was_declined_by_the_shops_words_is_told_of_the_right_to_know_them() -> None:
+def test_only_a_consumer_who_was_declined_for_the_shop_s_data_is_told_of_the_right_to_know_that_data() -> (
+    None
+):
     right = "You have the right to know what that was"
     assert right in _letter("high_amount", "merchant_information")
     assert right not in _letter("high_amount")

@@ -1,4 +1,4 @@
-"""core/risk/approvals: ten fields under two names, read by type; whatever is sent, nothing is raised."""
+"""core/risk/approvals: reads ten fields, each with two names and a type. No input raises an exception."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_names_are_read_without_regard_to_case(change: object) -> None:
     assert read_fields(named, TODAY).fields == AS_READ
 
 
-def test_native_values_are_read_as_their_texts_are() -> None:
+def test_json_numbers_and_booleans_are_read_like_their_texts() -> None:
     native = {
         **AS_SENT,
         "customerLoggedIn": True,
@@ -71,7 +71,7 @@ def test_native_values_are_read_as_their_texts_are() -> None:
     assert read_fields(native, TODAY).fields == AS_READ
 
 
-def test_the_gateways_name_wins_and_what_says_otherwise_is_named() -> None:
+def test_the_gateway_s_name_takes_precedence_and_a_different_value_under_the_smi_name_is_reported() -> None:
     found = read(same_device="true", sameDevice="false")
     assert found.fields == {"same_device": False}
     assert found.unreadable == ("same_device",)
@@ -93,19 +93,19 @@ def test_null_and_empty_text_are_the_same_as_absent(nothing: object) -> None:
     assert read(sameDevice=nothing, accountCreationDate=nothing) == ApprovalsData({}, (), 0)
 
 
-def test_unknown_names_are_counted_and_not_kept() -> None:
+def test_unknown_names_are_counted_and_not_stored() -> None:
     assert read_fields(
         {"favouriteColour": "teal", "same": "yes", "sameDevic\u0435": "yes"}, TODAY
     ) == ApprovalsData({}, (), 3)
 
 
 @pytest.mark.parametrize("yes", [True, 1, 1.0, Decimal(1), "true", "TRUE", " Yes ", "1", "on"])
-def test_a_yes_has_many_forms(yes: object) -> None:
+def test_true_can_be_written_in_many_forms(yes: object) -> None:
     assert read(customerIsMember=yes).fields == {"customer_is_member": True}
 
 
 @pytest.mark.parametrize("no", [False, 0, -0.0, Decimal("0.0"), "false", "No", "0", "OFF"])
-def test_a_no_has_many_forms(no: object) -> None:
+def test_false_can_be_written_in_many_forms(no: object) -> None:
     assert read(customerIsMember=no).fields == {"customer_is_member": False}
 
 
@@ -122,7 +122,7 @@ def test_a_no_has_many_forms(no: object) -> None:
         ("1998-02-28", 10_493),
     ],
 )
-def test_a_date_becomes_days_before_today(text: str, days: int) -> None:
+def test_a_date_is_read_as_the_number_of_days_before_today(text: str, days: int) -> None:
     assert read(accountCreationDate=text).fields == {"account_creation_date": days}
 
 
@@ -150,7 +150,7 @@ def test_a_count_is_a_whole_number(value: object, count: int) -> None:
         (Decimal("0.005"), 1),
     ],
 )
-def test_an_average_is_exact_to_the_cent(value: object, cents: int) -> None:
+def test_an_average_amount_is_read_exactly_to_the_cent(value: object, cents: int) -> None:
     assert read(customerAverageOrderValue=value).fields == {"customer_average_order_value": cents}
 
 
@@ -162,11 +162,11 @@ def test_an_average_is_exact_to_the_cent(value: object, cents: int) -> None:
         ("online, pickup in store", "pickup"), ("by owl", "other"),
     ],
 )  # fmt: skip
-def test_the_ways_of_fulfillment_are_known_by_their_words(text: str, meant: str) -> None:
+def test_the_methods_of_fulfillment_are_read_by_their_names(text: str, meant: str) -> None:
     assert read(fulfillmentMethod=text).fields == {"fulfillment_method": meant}
 
 
-def test_an_assessment_is_kept_trimmed_in_lower_case_and_cut_at_100_characters() -> None:
+def test_an_assessment_is_trimmed_lowercased_and_cut_at_100_characters() -> None:
     kept = read(merchantRiskAssessment=f"  Tier\0B {'x' * 200}").fields["merchant_risk_assessment"]
     assert kept == f"tier b {'x' * 93}"
     assert read(merchantRiskAssessment=72.50).fields == {"merchant_risk_assessment": "72.5"}
@@ -176,7 +176,7 @@ def test_an_assessment_is_kept_trimmed_in_lower_case_and_cut_at_100_characters()
     ("text", "level"),
     [("low", 10), ("Medium", 50), ("high risk", 90), ("0", 0), ("72.5", 73), ("100", 100), ("101", None), ("-3", None), ("tier b", None)],
 )  # fmt: skip
-def test_an_assessment_is_a_level_where_it_says_one(text: str, level: int | None) -> None:
+def test_an_assessment_that_contains_a_risk_level_is_read_as_that_level(text: str, level: int | None) -> None:
     assert risk_level(text) == level
 
 
@@ -197,7 +197,7 @@ def test_an_assessment_is_a_level_where_it_says_one(text: str, level: int | None
         *(("fulfillmentMethod", value) for value in [1, True, ["online"]]),
     ],
 )  # fmt: skip
-def test_what_cannot_be_read_is_left_out_and_named_as_it_was_sent(name: str, value: object) -> None:
+def test_an_unreadable_value_is_ignored_and_reported_as_it_was_sent(name: str, value: object) -> None:
     assert read_fields({name: value}, TODAY) == ApprovalsData({}, (name,), 0)
 
 
@@ -214,7 +214,7 @@ _likely = st.from_regex(r"[0-9$.,eE+:TZ -]{1,40}", fullmatch=True) | st.sampled_
 
 @STEADY
 @given(st.dictionaries(_known | st.text(), _json | _likely), st.dates())
-def test_whatever_is_sent_nothing_is_raised_and_everything_is_accounted_for(
+def test_no_input_raises_an_exception_and_each_field_is_read_or_reported(
     raw: dict[str, object], today: date
 ) -> None:
     found = read_fields(raw, today)

@@ -1,4 +1,5 @@
-"""core/risk/decision: what the standard policy decides, its reasons, and that it gives no reason without effect on the decision."""
+"""core/risk/decision: the decisions of the standard policy and their reasons. Each reason has an effect on the
+decision."""
 
 from __future__ import annotations
 
@@ -22,26 +23,26 @@ def _outcome(known: Facts) -> tuple[bool, tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("amount", [100, 10_000, NEW_LIMIT])
-def test_an_ordinary_first_order_is_approved_up_to_a_new_consumers_limit(amount: int) -> None:
+def test_an_ordinary_first_order_is_approved_up_to_the_limit_of_a_new_consumer(amount: int) -> None:
     assert _outcome(facts(amount)) == (True, ("within_limit",))
 
 
-def test_a_cent_more_than_the_limit_is_declined_and_the_record_has_the_limit() -> None:
+def test_an_order_one_cent_over_the_limit_is_declined_and_the_record_has_the_limit() -> None:
     made = decide(facts(NEW_LIMIT + 1), STANDARD)
     assert (made.approved, made.reasons, made.limit) == (False, ("over_limit",), NEW_LIMIT)
 
 
-def test_what_is_owed_already_counts_towards_the_limit() -> None:
+def test_the_amount_already_owed_counts_towards_the_limit() -> None:
     assert _outcome(facts(10_000, History(outstanding=NEW_LIMIT - 10_000)))[0]
     assert _outcome(facts(10_000, History(outstanding=NEW_LIMIT - 9_999))) == (False, ("over_limit",))
 
 
-def test_who_has_paid_more_may_owe_more_and_the_approval_says_what_carried_it() -> None:
+def test_a_consumer_who_has_paid_more_has_a_higher_limit_and_the_approval_names_this_reason() -> None:
     assert _outcome(facts(400_000, GOOD)) == (True, ("good_history", "within_limit"))
     assert _outcome(facts(400_000, replace(GOOD, late_installments=1))) == (False, ("over_limit",))
 
 
-def test_an_overdue_installment_declines_even_the_best() -> None:
+def test_an_overdue_installment_declines_even_the_best_consumer() -> None:
     assert _outcome(facts(history=replace(GOOD, overdue_installments=1))) == (False, ("overdue_payments",))
 
 
@@ -57,11 +58,11 @@ def test_the_last_order_that_a_window_allows_is_approved_and_the_next_is_not(kin
 
 
 @pytest.mark.parametrize("kind", ["order_phone", "billing_state", "shipping_state", "surname"])
-def test_no_mismatch_alone_declines_a_new_consumer(kind: str) -> None:
+def test_a_single_mismatch_never_declines_a_new_consumer(kind: str) -> None:
     assert _outcome(facts(NEW_LIMIT, mismatches=Mismatches(**{kind: True})))[0]
 
 
-def test_all_mismatches_together_decline_a_large_first_order_not_one_by_somebody_known() -> None:
+def test_all_mismatches_together_decline_a_large_first_order_but_not_that_of_a_known_consumer() -> None:
     assert _outcome(facts(NEW_LIMIT, mismatches=ALL_MISMATCHES)) == (
         False,
         ("few_payments_yet", "high_amount", "known_for_short_time", "other_surname"),
@@ -87,7 +88,7 @@ def test_the_score_is_the_sum_of_its_parts() -> None:
     assert decide(known, STANDARD).score == 439
 
 
-def test_what_refuses_is_told_first_and_never_more_than_four_reasons() -> None:
+def test_refusing_reasons_are_listed_first_and_there_are_at_most_four_reasons() -> None:
     history = History(overdue_installments=2, outstanding=NEW_LIMIT, late_installments=6, disputes=2)
     assert _outcome(facts(100, history, Velocity(phone=99, card=99), ALL_MISMATCHES)) == (
         False,
@@ -95,8 +96,9 @@ def test_what_refuses_is_told_first_and_never_more_than_four_reasons() -> None:
     )
 
 
-def test_points_that_would_have_changed_nothing_are_not_told() -> None:
-    # 100 points may be missing from the best. Beside 101 and more, one point never decides; beside exactly 100 it does.
+def test_missing_points_that_did_not_decide_are_not_listed_as_a_reason() -> None:
+    # An approval may miss at most 100 points of the best score. Together with 101 or more other missing points, one
+    # point never decides; together with exactly 100, it does.
     small = [ScorePart("small", -1, 0, "small"), ScorePart("nothing", 0, 0, "nothing")]
     large = [ScorePart("more", -101, 0, "more"), ScorePart("most", 0, 150, "most")]
     assert principal_reasons((), [*large, *small], 100) == ("most", "more")
@@ -104,7 +106,7 @@ def test_points_that_would_have_changed_nothing_are_not_told() -> None:
     assert principal_reasons((), [*large, exact, *small], 100) == ("most", "more", "exact", "small")
 
 
-def test_reasons_are_exactly_those_that_some_choice_of_the_others_makes_decisive() -> None:
+def test_the_reasons_are_exactly_the_findings_that_can_be_decisive_together_with_some_of_the_others() -> None:
     for slack in range(12):
         parts = [ScorePart(str(cost), -cost, 0, str(cost)) for cost in (1, 2, 4, 7)]
         decisive = {
@@ -132,9 +134,9 @@ def test_reasons_are_exactly_those_that_some_choice_of_the_others_makes_decisive
         ("merchant_information", facts(1, approvals=on(-1))),
     ],
 )
-def test_each_thing_that_costs_points_is_told_by_its_own_code(code: str, known: Facts) -> None:
+def test_each_finding_that_costs_points_has_its_own_reason_code(code: str, known: Facts) -> None:
     nothing = Counted(0, 0)
-    # An order that loses a single point is declined, and no data adds a point.
+    # With this policy, an order that loses a single point is declined, and the merchant's data adds no point.
     score = replace(STANDARD.score, base=500, paid_installments=nothing, months_known=nothing)
     strict = replace(STANDARD, score=score)
     assert decide(facts(1), strict).approved
@@ -142,7 +144,7 @@ def test_each_thing_that_costs_points_is_told_by_its_own_code(code: str, known: 
     assert (declined.approved, declined.reasons) == (False, (code,))
 
 
-def test_a_score_at_the_threshold_is_approved_and_one_below_is_not() -> None:
+def test_an_order_is_approved_at_the_threshold_score_and_not_below_it() -> None:
     known = facts(NEW_LIMIT)
     assert decide(known, standard_but(threshold=540)).approved
     declined = decide(known, standard_but(threshold=541))
@@ -150,7 +152,7 @@ def test_a_score_at_the_threshold_is_approved_and_one_below_is_not() -> None:
     assert declined.reasons == ("few_payments_yet", "high_amount", "known_for_short_time")
 
 
-def test_what_the_merchant_says_can_carry_an_order_only_where_it_is_on() -> None:
+def test_the_merchant_s_data_can_lead_to_an_approval_only_in_the_mode_on() -> None:
     doubtful = facts(NEW_LIMIT, mismatches=ALL_MISMATCHES)
     carried = replace(doubtful, approvals=on(50))
     assert _outcome(carried) == (True, ("known_to_merchant", "within_limit"))
@@ -161,18 +163,18 @@ def test_what_the_merchant_says_can_carry_an_order_only_where_it_is_on() -> None
         )
 
 
-def test_what_the_merchant_says_counts_no_more_than_the_policy_lets_it() -> None:
+def test_the_points_of_the_merchant_s_data_are_limited_by_the_policy() -> None:
     assert decide(facts(approvals=on(10_000)), STANDARD).score == 597 + 60
     assert decide(facts(approvals=on(-10_000)), STANDARD).score == 597 - 60
 
 
-def test_what_the_merchant_says_is_told_where_it_declined() -> None:
+def test_a_decline_because_of_the_merchant_s_data_names_that_reason() -> None:
     against = facts(NEW_LIMIT, mismatches=Mismatches(surname=True), approvals=on(-60))
     assert "merchant_information" in _outcome(against)[1]
     assert _outcome(replace(against, approvals=None))[0]
 
 
-def test_where_the_merchants_word_leaves_one_point_missing_every_point_is_told() -> None:
+def test_if_the_merchant_s_data_leaves_one_point_missing_every_missing_point_is_a_reason() -> None:
     known = facts(100, History(disputes=1), mismatches=Mismatches(order_phone=True), approvals=on(34))
     declined = decide(known, standard_but(threshold=540))
     assert (declined.approved, declined.score) == (False, 539)
@@ -184,16 +186,16 @@ def test_where_the_merchants_word_leaves_one_point_missing_every_point_is_told()
     )
 
 
-def test_an_approval_against_the_merchants_word_was_carried_by_history() -> None:
+def test_an_approval_despite_bad_data_of_the_merchant_names_the_good_history() -> None:
     known = facts(NEW_LIMIT, GOOD, mismatches=Mismatches(surname=True), approvals=on(-60))
     assert _outcome(known) == (True, ("good_history", "within_limit"))
 
 
-def test_an_order_above_the_limit_takes_no_more_points_than_one_of_the_whole_limit() -> None:
+def test_an_order_above_the_limit_loses_no_more_points_than_an_order_of_exactly_the_limit() -> None:
     assert decide(facts(10 * NEW_LIMIT), STANDARD).score == decide(facts(NEW_LIMIT), STANDARD).score == 540
 
 
-def test_history_and_merchant_both_carry_an_order_that_needs_both() -> None:
+def test_an_approval_that_needs_history_and_merchant_data_names_both() -> None:
     history = History(paid_installments=3, days_known=60, late_installments=6)
     known = facts(10_000, history, mismatches=Mismatches(billing_state=True), approvals=on(60))
     assert _outcome(known) == (True, ("known_to_merchant", "good_history", "within_limit"))
@@ -201,15 +203,15 @@ def test_history_and_merchant_both_carry_an_order_that_needs_both() -> None:
 
 
 @pytest.mark.parametrize("amount", [1, 10_000, 10**11])
-def test_the_sandbox_approves_the_surname_of_its_table_whatever_the_amount(amount: int) -> None:
+def test_the_sandbox_approves_its_test_surname_whatever_the_amount_is(amount: int) -> None:
     assert _outcome(facts(amount, steer="approve")) == (True, ("sandbox_approve_requested",))
 
 
-def test_the_sandbox_declines_the_surname_of_its_table() -> None:
+def test_the_sandbox_declines_its_test_surname() -> None:
     assert _outcome(facts(history=GOOD, steer="decline")) == (False, ("sandbox_decline_requested",))
 
 
-def test_a_decision_names_its_policy_and_holds_what_makes_it_again() -> None:
+def test_a_decision_names_its_policy_and_stores_the_facts_to_repeat_it() -> None:
     known = facts(12_345, GOOD, approvals=on(5))
     made = decide(known, STANDARD)
     assert made.policy_version == STANDARD.version
@@ -217,14 +219,14 @@ def test_a_decision_names_its_policy_and_holds_what_makes_it_again() -> None:
     assert decide(Facts.of_inputs(stored), STANDARD) == made
 
 
-def test_days_before_the_first_full_month_earn_nothing() -> None:
+def test_a_consumer_known_for_less_than_a_month_gets_no_points_for_that() -> None:
     month = {
         days: decide(facts(history=History(days_known=days)), STANDARD).score for days in (0, 29, 30, 59, 60)
     }
     assert month == {0: 597, 29: 597, 30: 600, 59: 600, 60: 603}
 
 
-def test_refusals_are_those_of_the_policy_in_force() -> None:
+def test_the_refusing_findings_are_those_of_the_given_policy() -> None:
     patient = replace(STANDARD, refuse_overdue=2, refuse_disputes=3)
     known = facts(history=replace(GOOD, overdue_installments=1, disputes=2))
     assert refusals(known, STANDARD) == ("overdue_payments", "disputed_payments")

@@ -28,7 +28,7 @@ def words(fields: dict[str, FieldValue], *unreadable: str, **more: object) -> st
     return "\n".join(explain(decide(facts, POLICY), facts, POLICY, unreadable))
 
 
-def test_what_the_shop_said_is_told_in_words() -> None:
+def test_the_merchant_s_data_is_explained_in_words() -> None:
     told = words(
         {
             "account_creation_date": 1055, "customer_logged_in": True, "customer_fraud_incidents": False,
@@ -45,21 +45,21 @@ def test_what_the_shop_said_is_told_in_words() -> None:
     assert "account_creation_date" not in told
 
 
-def test_what_could_not_be_read_is_named() -> None:
+def test_fields_that_could_not_be_read_are_listed() -> None:
     assert "not readable, and therefore not used: sameDevice, customer_is_member" in words(
         {}, "sameDevice", "customer_is_member"
     )
     assert "the merchant sent no data." in words({})
 
 
-def test_shift_and_bound_have_words() -> None:
+def test_the_shift_and_the_bound_are_explained_in_words() -> None:
     given = (("same_device", 90), ("shift", -5), ("bound", -25))
     told = words({"same_device": True}, model="m", points=60, contributions=given)
     assert "-5  shift: added whenever there is data" in told
     assert "-25  bound: the sum is cut off" in told
 
 
-def test_one_of_a_thing_is_one() -> None:
+def test_a_count_of_one_is_in_the_singular() -> None:
     assert (counted(0, "order"), counted(1, "order"), counted(1_200, "order")) == (
         "0 orders",
         "1 order",
@@ -71,7 +71,7 @@ def test_one_of_a_thing_is_one() -> None:
     assert "the first approved order was 1 day ago." in told
 
 
-def test_for_scripts_names_are_in_camel_case_money_is_text_and_fields_keep_their_names() -> None:
+def test_the_json_for_scripts_has_camel_case_names_and_amounts_as_text_and_unchanged_field_names() -> None:
     fields: dict[str, FieldValue] = {"customer_average_order_value": 4_550, "customer_transaction_count": 3}
     inputs = replace(FACTS, approvals=Approvals("on", fields)).as_inputs()
     told = for_scripts(inputs)
@@ -87,7 +87,7 @@ def test_for_scripts_names_are_in_camel_case_money_is_text_and_fields_keep_their
     }
 
 
-def test_for_scripts_whatever_was_altered_is_shown_as_it_is() -> None:
+def test_the_json_for_scripts_shows_altered_rows_unchanged() -> None:
     assert for_scripts({"amount": "x", "fields": None, "history": {"outstanding": None}}) == {
         "amount": "x",
         "fields": None,

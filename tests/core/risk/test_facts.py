@@ -25,11 +25,11 @@ FULL = facts(
 
 
 @pytest.mark.parametrize("known", [FULL, facts()], ids=["everything", "nothing"])
-def test_facts_are_read_back_exactly_from_the_json_that_they_are_stored_as(known: Facts) -> None:
+def test_facts_are_read_back_exactly_from_their_stored_json(known: Facts) -> None:
     assert Facts.of_inputs(json.loads(json.dumps(known.as_inputs()))) == known
 
 
-def test_a_flag_stays_a_flag_and_a_number_a_number() -> None:
+def test_booleans_and_numbers_keep_their_types() -> None:
     read = Facts.of_inputs(json.loads(json.dumps(FULL.as_inputs()))).approvals
     assert read is not None
     assert {name: type(value) for name, value in read.fields.items()} == {
@@ -67,13 +67,13 @@ def test_a_flag_stays_a_flag_and_a_number_a_number() -> None:
         ({"approvals": {**FULL.as_inputs()["approvals"], "contributions": [["a"]]}}, "each contribution"),  # type: ignore[dict-item]
     ],
 )
-def test_stored_inputs_of_another_shape_are_refused_and_the_text_says_where(
+def test_stored_inputs_of_another_shape_are_refused_and_the_error_names_the_place(
     change: dict[str, object], said: str
 ) -> None:
     with pytest.raises(BadInputs, match=said):
         Facts.of_inputs({**FULL.as_inputs(), **change})
 
 
-def test_inputs_of_decisions_that_an_earlier_release_made_are_refused_not_guessed() -> None:
+def test_inputs_of_an_earlier_release_s_decisions_are_refused() -> None:
     with pytest.raises(BadInputs, match="inputs must have exactly"):
         Facts.of_inputs({"amount": 10_000, "currency": "USD", "sandbox": True})

@@ -1,4 +1,5 @@
-"""core/risk/model: points in whole numbers, each field in one direction only, never more than the bound."""
+"""core/risk/model: points are whole numbers, each field changes them in one direction only, and they never exceed the
+bound."""
 
 from __future__ import annotations
 
@@ -62,7 +63,7 @@ _fields = st.fixed_dictionaries(
 _amounts = st.integers(1, 10**12)
 
 
-def test_a_customer_at_their_best_gains_and_at_their_worst_loses_in_every_field() -> None:
+def test_in_every_field_the_best_value_gains_points_and_the_worst_value_loses_points() -> None:
     model = Model("m", 1_000, ALL)
     gained = dict(points(model, BEST, 10_000)[1])
     lost = dict(points(model, WORST, 10_000)[1])
@@ -71,12 +72,13 @@ def test_a_customer_at_their_best_gains_and_at_their_worst_loses_in_every_field(
     assert all(number < 0 for number in lost.values())
 
 
-def test_contributions_are_whole_points_that_can_be_worked_out_by_hand() -> None:
+def test_contributions_are_whole_points_that_can_be_computed_by_hand() -> None:
     weights = (Weight("account_creation_date", 30_000, 600), Weight("customer_fraud_incidents", 12_500, 40))
     found = points(
         Model("m", 60, weights, shift=3), {"account_creation_date": 540, "customer_fraud_incidents": True}, 1
     )
-    # 540 days are 540 / (540 + 180) = 0.750: 30 * (0.750 - 0.600) = 4.5, so 5. A fraud incident: 12.5 * (0.04 - 1) = -12.
+    # 540 days are worth 540 / (540 + 180) = 0.750, so 30 * (0.750 - 0.600) = 4.5, rounded 5. A fraud incident: 12.5 *
+    # (0.04 - 1) = -12.
     assert found == (-4, (("account_creation_date", 5), ("customer_fraud_incidents", -12), ("shift", 3)))
 
 
@@ -91,7 +93,7 @@ def test_without_any_data_there_are_no_points_and_no_shift() -> None:
 
 @STEADY
 @given(_models, _fields, _amounts)
-def test_points_never_pass_the_bound_and_what_is_printed_adds_up_to_them(
+def test_points_never_exceed_the_bound_and_the_printed_contributions_add_up_to_them(
     model: Model, fields: dict[str, bool | int | str], amount: int
 ) -> None:
     total, contributions = points(model, fields, amount)
@@ -109,7 +111,7 @@ _BETTER: dict[str, Any] = {
 
 @STEADY
 @given(_models, _fields, _amounts, st.data())
-def test_a_better_value_never_takes_points_whatever_the_model(
+def test_a_better_value_never_loses_points_in_any_model(
     model: Model, fields: dict[str, bool | int | str], amount: int, data: st.DataObject
 ) -> None:
     before = points(model, fields, amount)[0]
@@ -128,7 +130,7 @@ def test_a_better_value_never_takes_points_whatever_the_model(
 
 @STEADY
 @given(_models, _fields, _amounts, _amounts)
-def test_a_larger_order_never_has_more_points(
+def test_a_larger_order_never_gets_more_points(
     model: Model, fields: dict[str, bool | int | str], amount: int, more: int
 ) -> None:
     assert points(model, fields, amount + more)[0] <= points(model, fields, amount)[0]
@@ -144,13 +146,13 @@ def test_every_feature_is_between_nought_and_one(fields: dict[str, bool | int | 
 
 @STEADY
 @given(_models)
-def test_a_model_is_read_back_from_its_json_as_it_was(model: Model) -> None:
+def test_a_model_is_read_back_unchanged_from_its_json(model: Model) -> None:
     assert model_of(json.loads(json.dumps(model.as_document()))) == model
 
 
 @STEADY
 @given(_models, _models)
-def test_a_version_follows_from_the_numbers_alone(one: Model, other: Model) -> None:
+def test_the_version_of_a_model_depends_only_on_its_numbers(one: Model, other: Model) -> None:
     assert one.named() == one.named().named()
     assert (one.named().version == other.named().version) == (one == other)
 
@@ -181,12 +183,12 @@ WEIGHT = {"field": "same_device", "milli_points": 20_000, "neutral": 500}
         ({"offset": 1}, "the model must be an object with exactly"),
     ],
 )
-def test_a_bad_model_is_refused_and_told_where(change: dict[str, object], says: str) -> None:
+def test_a_bad_model_is_refused_and_the_error_names_the_place(change: dict[str, object], says: str) -> None:
     with pytest.raises(BadModel, match=says):
         model_of({**GOOD, **change})
 
 
 @pytest.mark.parametrize("what", [None, [], "model", {}, 1])
-def test_what_is_no_model_at_all_is_refused(what: object) -> None:
+def test_a_text_that_is_no_model_is_refused(what: object) -> None:
     with pytest.raises(BadModel, match="the model must be an object"):
         model_of(what)

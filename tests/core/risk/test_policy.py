@@ -29,7 +29,7 @@ def test_amounts_are_read_to_the_cent() -> None:
         (16, 0, 500_000), (16, 1, 350_000), (16, 2, 250_000), (999, 0, 500_000),
     ],
 )  # fmt: skip
-def test_the_limit_is_that_of_the_highest_step_reached(paid: int, late: int, limit: int) -> None:
+def test_the_limit_is_that_of_the_highest_reached_step(paid: int, late: int, limit: int) -> None:
     assert STANDARD.limit(History(paid_installments=paid, late_installments=late)) == limit
 
 
@@ -91,17 +91,15 @@ def test_a_policy_without_steps_gives_everybody_the_same_limit() -> None:
         ("approvals", "most_points", "9" * 1_001, "a line must have at most 1000 characters"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line_and_what_should_stand_there(
-    table: str, key: str, value: str, said: str
-) -> None:
+def test_an_error_has_its_line_and_says_what_is_expected(table: str, key: str, value: str, said: str) -> None:
     text, line = changed(table, key, value)
     refused = _refused(text)
-    # A key that is not there is missed where its table begins.
+    # The error about a missing key has the line at which its table begins.
     assert refused.line == (line if value else line - 1)
     assert said in str(refused)
 
 
-def test_a_later_step_must_need_more_and_give_no_less_and_its_own_line_is_named() -> None:
+def test_a_later_step_must_require_more_and_give_at_least_as_much_and_the_error_names_its_line() -> None:
     lines = STANDARD_TEXT.split("\n")
     second = [number for number, line in enumerate(lines, 1) if line.startswith("paid_installments =")][1]
     lines[second - 1] = "paid_installments = 4"
@@ -129,7 +127,7 @@ def test_a_later_step_must_need_more_and_give_no_less_and_its_own_line_is_named(
         ("most = 16", "most = 16\nleast = 1", "score.paid_installments.least is not known"),
     ],
 )
-def test_a_key_that_nothing_reads_is_an_error_at_its_line(line: str, instead: str, said: str) -> None:
+def test_an_unknown_key_is_an_error_at_its_line(line: str, instead: str, said: str) -> None:
     text = STANDARD_TEXT.replace(line, instead, 1)
     refused = _refused(text)
     assert said in str(refused)
@@ -137,7 +135,7 @@ def test_a_key_that_nothing_reads_is_an_error_at_its_line(line: str, instead: st
 
 
 @pytest.mark.parametrize("table", ["refuse_from", "exposure", "velocity", "mismatch", "score", "approvals"])
-def test_a_table_that_is_missing_is_asked_for(table: str) -> None:
+def test_a_missing_table_is_an_error_that_names_the_table(table: str) -> None:
     kept = [
         part for part in STANDARD_TEXT.split("\n\n") if f"\n[{table}" not in f"\n{part}".replace("[[", "[")
     ]
@@ -152,7 +150,7 @@ def test_steps_must_be_a_list_of_tables() -> None:
     assert text.split("\n")[refused.line - 1] == "[exposure.step]"
 
 
-def test_an_inline_table_and_dotted_keys_are_read_and_errors_in_them_have_a_line() -> None:
+def test_inline_tables_and_dotted_keys_are_read_and_their_errors_have_a_line() -> None:
     inline = STANDARD_TEXT.replace(
         "[velocity.phone]\norders = 40\nhours = 24", "[velocity]\nphone.orders = 7\nphone.hours = 2"
     )
@@ -177,11 +175,11 @@ def test_an_inline_table_and_dotted_keys_are_read_and_errors_in_them_have_a_line
         "#" * 9 + "\n" + "#\n" * MOST_CHARACTERS,
     ],
 )
-def test_a_text_that_is_no_policy_at_all_is_refused_with_a_line_of_it(text: str) -> None:
+def test_a_text_that_is_no_policy_is_refused_with_a_line_number(text: str) -> None:
     assert 1 <= _refused(text).line <= len(text.split("\n"))
 
 
-def test_the_standard_policy_reads_the_same_with_the_line_ends_of_windows() -> None:
+def test_the_standard_policy_is_read_the_same_with_windows_line_endings() -> None:
     assert load_policy(STANDARD_TEXT.replace("\n", "\r\n")) == STANDARD
 
 

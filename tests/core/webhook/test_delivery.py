@@ -1,4 +1,4 @@
-"""When a webhook is tried again, and what an attempt means."""
+"""When a webhook is retried, and which answers acknowledge it."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ DAY = 86_400
     ("tries", "seconds"),
     [(1, 10), (2, 60), (3, 300), (4, 1800), (5, 7200), (6, 21_600), (7, 43_200), (8, DAY), (9, DAY)],
 )
-def test_tries_follow_the_timetable_with_a_tenth_of_jitter_either_way(tries: int, seconds: int) -> None:
+def test_retries_follow_the_schedule_with_up_to_ten_percent_of_jitter(tries: int, seconds: int) -> None:
     assert next_try(tries, FAILED, 0.5) == timedelta(seconds=seconds)
     assert next_try(tries, FAILED, 0.0) == timedelta(seconds=seconds) * 0.9
     assert next_try(tries, FAILED, 1.0) == timedelta(seconds=seconds) * 1.1
 
 
-def test_after_the_tenth_try_it_is_parked_whatever_the_receiver_asks() -> None:
+def test_a_delivery_is_parked_after_its_tenth_attempt_even_if_the_receiver_sends_retry_after() -> None:
     assert next_try(10, FAILED, 0.5) is None
     assert next_try(10, Attempt(503, 20, retry_after=60), 0.5) is None
 
@@ -40,7 +40,9 @@ def test_after_the_tenth_try_it_is_parked_whatever_the_receiver_asks() -> None:
 @pytest.mark.parametrize(
     ("asked", "seconds"), [(5, 10), (700, 700), (DAY, DAY), (DAY + 1, DAY), (10**9, DAY)]
 )
-def test_retry_after_delays_up_to_a_day_and_hastens_nothing(asked: int, seconds: int) -> None:
+def test_retry_after_can_delay_the_next_attempt_by_up_to_a_day_but_not_make_it_earlier(
+    asked: int, seconds: int
+) -> None:
     assert next_try(1, Attempt(503, 20, retry_after=asked), 0.5) == timedelta(seconds=seconds)
 
 
@@ -58,11 +60,11 @@ def test_retry_after_delays_up_to_a_day_and_hastens_nothing(asked: int, seconds:
         (Attempt(200, 1, "too late"), False),
     ],
 )
-def test_a_2xx_in_time_acknowledges_and_nothing_else(attempt: Attempt, acknowledged: bool) -> None:  # noqa: FBT001
+def test_only_a_2xx_answer_in_time_acknowledges_a_webhook(attempt: Attempt, acknowledged: bool) -> None:  # noqa: FBT001
     assert attempt.acknowledged is acknowledged
 
 
-def test_a_receiver_that_answers_promptly_has_more_at_once_and_one_that_hangs_has_one() -> None:
+def test_a_fast_receiver_gets_several_deliveries_at_once_and_a_hanging_receiver_only_one() -> None:
     assert next_at_once(4, Attempt(200, 30)) == 8
     assert next_at_once(16, Attempt(500, 30)) == 16
     assert next_at_once(16, Attempt(200, 4000)) == 8
@@ -75,14 +77,14 @@ def test_a_receiver_that_answers_promptly_has_more_at_once_and_one_that_hangs_ha
     tries=st.integers(1, len(TIMETABLE) - 1),
     at=st.datetimes(datetime(2020, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC)),  # noqa: DTZ001
 )
-def test_tries_that_come_due_together_keep_within_a_tenth_of_the_timetable(tries: int, at: datetime) -> None:
+def test_grouped_retries_stay_within_ten_percent_of_the_schedule(tries: int, at: datetime) -> None:
     wait = next_try_together(tries, Attempt(None, 1, TIMED_OUT), at)
     planned = timedelta(seconds=TIMETABLE[tries])
     assert wait is not None
     assert planned * 9 / 10 <= wait < planned * 11 / 10
 
 
-def test_receivers_that_failed_a_little_apart_are_tried_again_at_one_instant() -> None:
+def test_receivers_that_failed_shortly_after_one_another_are_retried_at_the_same_instant() -> None:
     hung, at = Attempt(None, 1, TIMED_OUT), datetime(2026, 11, 22, 9, 30, 1, tzinfo=UTC)
     again = set()
     for seconds in range(4):
@@ -93,7 +95,7 @@ def test_receivers_that_failed_a_little_apart_are_tried_again_at_one_instant() -
     assert len(again) == 1
 
 
-def test_together_or_not_retry_after_is_respected_and_the_tenth_try_is_the_last() -> None:
+def test_grouped_retries_also_respect_retry_after_and_end_with_the_tenth_attempt() -> None:
     at = datetime(2026, 11, 22, tzinfo=UTC)
     assert next_try_together(1, Attempt(503, 1, None, b"", 7200), at) == timedelta(hours=2)
     assert next_try_together(len(TIMETABLE), Attempt(503, 1), at) is None

@@ -1,4 +1,4 @@
-"""The addresses that webhooks may not go to, one by one."""
+"""Each address to which webhooks may not be sent."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ LOOPBACK = ("127.0.0.1", "127.0.0.53", "127.255.255.255", "::1")
 
 
 @pytest.mark.parametrize("address", OUTSIDE)
-def test_what_is_on_the_public_internet_is_allowed(address: str) -> None:
+def test_addresses_on_the_public_internet_are_allowed(address: str) -> None:
     assert is_allowed(address, loopback=False)
     assert is_allowed(address, loopback=True)
 
@@ -54,7 +54,7 @@ def test_what_is_on_the_public_internet_is_allowed(address: str) -> None:
 @pytest.mark.parametrize(
     "address", [address for kind in INSIDE.values() for address in kind], ids=lambda address: address or "-"
 )
-def test_what_is_inside_is_forbidden_in_the_sandbox_too(address: str) -> None:
+def test_internal_addresses_are_forbidden_in_the_sandbox_too(address: str) -> None:
     assert not is_allowed(address, loopback=False)
     assert not is_allowed(address, loopback=True)
 

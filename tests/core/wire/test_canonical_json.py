@@ -1,4 +1,4 @@
-"""core/wire/canonical_json: the same text as JavaScript itself prints, for whatever can be sent."""
+"""core/wire/canonical_json: prints every JSON text as JavaScript prints it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ Node = Callable[[str], str | None]
 
 @pytest.fixture(scope="module")
 def node() -> Iterator[Node]:
-    """One Node for all: a text goes in, what JSON.stringify(JSON.parse(text)) prints comes out, or None."""
+    """Return what Node's JSON.stringify(JSON.parse(text)) prints for each text, or None. All texts use one Node
+    process."""
     found = needed("node")
     with subprocess.Popen([found, "-e", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin
@@ -118,20 +119,22 @@ def test_any_number_is_printed_as_javascript_prints_it(node: Node, text: str) ->
         ),
     ],
 )
-def test_the_known_differences_come_out_as_in_javascript(node: Node, text: str, printed: str) -> None:
+def test_the_known_differences_are_printed_as_javascript_prints_them(
+    node: Node, text: str, printed: str
+) -> None:
     assert canonical(text.encode()) == printed == node(text)
 
 
 @pytest.mark.parametrize(
     "text", ["", "{", "[1,]", "NaN", "-Infinity", "'a'", "\ufeff{}", "01", "1.", '"\t"', '"\\u12"', "{}{}"]
 )
-def test_what_javascript_cannot_read_has_no_canonical_form(node: Node, text: str) -> None:
+def test_a_text_that_javascript_cannot_read_has_no_canonical_form(node: Node, text: str) -> None:
     assert canonical(text.encode()) is None
     assert list(usual_texts(text.encode())) == []
     assert node(text) is None
 
 
-def test_what_is_not_utf_8_or_is_nested_too_deep_has_none_either() -> None:
+def test_text_that_is_not_utf_8_or_nested_too_deep_has_no_canonical_form() -> None:
     assert canonical(b'"\xff"') is None
     for opened, closed in (("[", "]"), ('{"a":', "}")):
         inside = "" if opened == "[" else "1"
@@ -148,7 +151,7 @@ def _number(text: str) -> str | None:
 
 @STEADY
 @given(TEXTS)
-def test_the_usual_texts_all_hold_the_same_value(text: str) -> None:
+def test_all_usual_layouts_of_a_body_have_the_same_value(text: str) -> None:
     exact = canonical(text.encode())
     assert exact is not None
     value = json.loads(exact, parse_float=_number, parse_int=_number)
@@ -159,7 +162,7 @@ def test_the_usual_texts_all_hold_the_same_value(text: str) -> None:
         assert canonical(printed.encode()) == exact or "sorted" in words
 
 
-def test_a_tree_with_very_many_values_is_not_printed_in_all_layouts() -> None:
+def test_a_body_with_very_many_values_is_not_printed_in_all_layouts() -> None:
     assert list(usual_texts(b"[" + b"1," * MOST_VALUES + b"1]")) == []
     assert list(usual_texts(b"[" + b"1," * (MOST_VALUES - 2) + b"1]"))
 
@@ -173,8 +176,8 @@ def test_a_tree_with_very_many_values_is_not_printed_in_all_layouts() -> None:
     ],
     ids=["deep", "long", "wide"],
 )
-def test_what_a_refusal_prints_stays_within_a_megabyte(body: bytes) -> None:
-    """Clients without a secret can request this work, and it blocks all other responses while it runs."""
+def test_the_texts_that_a_refusal_prints_stay_within_a_megabyte(body: bytes) -> None:
+    """Clients without a secret can cause this work, and the work blocks all other responses while it runs."""
     texts = [text for text, _ in usual_texts(body)]
     assert texts
     assert sum(map(len, texts)) < 1_000_000

@@ -1,4 +1,4 @@
-"""core/wire/card_text: card numbers in free text are masked, and nothing else that is shorter, longer or no card."""
+"""core/wire/card_text: masks card numbers in free text, and no other digits."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CARDS = {
 
 
 @pytest.mark.parametrize("text", [text for text in CARDS if "8." not in text])
-def test_a_card_number_is_masked_but_for_its_last_four_digits(text: str) -> None:
+def test_a_card_number_is_masked_except_its_last_four_digits(text: str) -> None:
     assert masked(text) == CARDS[text]
     assert may_hold_card(json.dumps({"a": text}).encode())
     assert may_hold_card(json.dumps({"a": text}, ensure_ascii=False).encode())
@@ -52,11 +52,11 @@ def test_a_card_number_is_masked_but_for_its_last_four_digits(text: str) -> None
         "",
     ],
 )
-def test_what_is_no_card_number_stays_as_it_is(text: str) -> None:
+def test_text_that_is_no_card_number_is_not_changed(text: str) -> None:
     assert masked(text) == text
 
 
-def test_names_and_texts_at_any_depth_are_masked_and_what_is_kept_is_not() -> None:
+def test_keys_and_texts_at_any_depth_are_masked_except_the_excluded_fields() -> None:
     card = "4242424242424242"
     tree = {card: [card, {"sku": card, "deep": {"a": card}}], "number": 4242424242424242}
     clean = masked_tree(tree, frozenset({"sku"}))
@@ -71,19 +71,19 @@ def _luhn(digits: str) -> bool:
 
 @steady(500)
 @given(st.text(alphabet="0123456789", min_size=13, max_size=19))
-def test_exactly_what_passes_the_luhn_check_is_masked(digits: str) -> None:
+def test_digits_are_masked_if_and_only_if_they_pass_the_luhn_check(digits: str) -> None:
     assert (masked(digits) != digits) is _luhn(digits)
 
 
 @steady(300)
 @given(st.text(alphabet="0123456789 -ax\u00e9", max_size=80))
-def test_the_scan_of_the_raw_body_never_misses_what_would_be_masked(text: str) -> None:
+def test_the_scan_of_the_raw_body_finds_every_number_that_would_be_masked(text: str) -> None:
     assert len(masked(text)) == len(text)
     if masked(text) != text:
         assert may_hold_card(json.dumps(text).encode())
         assert may_hold_card(json.dumps(text, ensure_ascii=False).encode())
 
 
-def test_digits_that_are_escaped_in_json_are_looked_at_too() -> None:
+def test_digits_that_are_escaped_in_json_are_checked_too() -> None:
     escaped = "".join(f"\\u00{ord(char):02x}" for char in "4242424242424242")
     assert may_hold_card(f'{{"a":"{escaped}"}}'.encode())

@@ -1,4 +1,4 @@
-"""core/wire/json_member: reads one string of a JSON object whose signature is not verified yet, in bounded work."""
+"""core/wire/json_member: reads one string of a JSON object whose signature is not verified yet, in bounded time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAMED = f'"merchantId":"{ID}"'
         '{"amount":1e9,"capture":true,"none":null,' + NAMED + "",
     ],
 )
-def test_the_member_of_the_object_itself_is_found_wherever_it_stands(text: str) -> None:
+def test_a_member_of_the_outer_object_is_found_at_any_position(text: str) -> None:
     assert find_text(text.encode(), "merchantId") == ID
 
 
@@ -35,19 +35,19 @@ def test_the_member_of_the_object_itself_is_found_wherever_it_stands(text: str) 
     [("{}", None), (" { } ", None), ('{"a":{"merchantId":"x"}}', None), ('{"merchantId":null}', None),
      ('{"merchantId":7}', False), ('{"merchantId":["x"]}', False), ('{"merchantId":""}', False)],
 )  # fmt: skip
-def test_what_is_absent_null_or_no_text_is_told_apart(text: str, found: object) -> None:
+def test_absent_null_and_non_text_members_are_distinguished(text: str, found: object) -> None:
     assert find_text(text.encode(), "merchantId") is found
 
 
 @pytest.mark.parametrize(
     "text", ["", "[]", '"merchantId"', "{", '{"a"', '{"a":', '{"a":1', '{"a":1 "b":2}', '{"a":[', '{"a":"', "{,}"]
 )  # fmt: skip
-def test_what_is_no_object_as_far_as_it_is_read_is_refused(text: str) -> None:
+def test_a_body_that_is_no_object_in_the_part_that_is_read_is_refused(text: str) -> None:
     with pytest.raises(BadJson):
         find_text(text.encode(), "merchantId")
 
 
-def test_a_cart_of_a_thousand_items_before_the_merchant_s_id_is_read() -> None:
+def test_a_merchant_s_id_after_a_cart_of_a_thousand_items_is_found() -> None:
     items = [{"name": "A", "price": 1.5, "quantity": 1, "sku": "{["} for _ in range(1000)]
     body = json.dumps({"order": {"lineItems": items}, "merchantId": ID}).encode()
     assert find_text(body, "merchantId") == ID
@@ -73,7 +73,7 @@ def test_a_hostile_body_costs_a_bounded_number_of_steps_however_large_it_is(kind
     assert lines_run(lambda: find_text(large, "merchantId"), BadJson) <= 20 * MOST_STEPS
 
 
-def test_a_body_of_more_than_ten_thousand_values_is_refused_and_commas_in_texts_do_not_count() -> None:
+def test_a_body_with_more_than_ten_thousand_values_is_refused_and_commas_in_texts_do_not_count() -> None:
     keys = {f"k{number}": number for number in range(20_000)}
     with pytest.raises(BadJson, match="more than 10,000 values"):
         read_json(json.dumps(keys).encode())
@@ -85,5 +85,5 @@ def test_a_body_of_more_than_ten_thousand_values_is_refused_and_commas_in_texts_
 
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_the_strict_reader_takes_a_bounded_number_of_steps_too(kind: str) -> None:
-    """Twenty lines for each of the values that a body may have."""
+    """Allow twenty lines of Python for each of the values that a body may have."""
     assert lines_run(lambda: read_json(HOSTILE[kind](1024 * 1024)), BadJson) <= 20 * MOST_VALUES

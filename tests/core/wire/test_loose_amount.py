@@ -1,4 +1,5 @@
-"""Amounts as shop plugins send them: grouped text and float noise become the cent that was meant, and nothing else does."""
+"""Amounts as shop plugins send them: grouped text and float noise are read as the intended cents. Other texts are
+refused."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ def read(value: object) -> int:
         (12, 1200),
     ],
 )
-def test_what_a_plugin_sends_is_the_cent_it_means(sent: object, cents: int) -> None:
+def test_an_amount_of_a_plugin_is_read_as_the_intended_cents(sent: object, cents: int) -> None:
     assert read(sent) == cents
 
 
@@ -51,7 +52,7 @@ def test_what_a_plugin_sends_is_the_cent_it_means(sent: object, cents: int) -> N
         [], {},
     ],
 )  # fmt: skip
-def test_nothing_looser_is_an_amount(sent: object) -> None:
+def test_any_looser_text_is_no_amount(sent: object) -> None:
     assert plain_amount(sent) is sent
     with pytest.raises(BadAmount):
         read(sent)
@@ -67,10 +68,10 @@ CENTS = st.integers(min_value=1, max_value=2_000_000)
 
 @STEADY
 @given(st.lists(CENTS, min_size=1, max_size=30), st.data())
-def test_every_total_minus_refunded_that_a_shop_computes_in_floats_is_read_as_its_cents(
+def test_a_total_minus_refunds_that_a_shop_computes_in_floats_is_read_as_exact_cents(
     cart: list[int], data: st.DataObject
 ) -> None:
-    """As PHP and JavaScript shops do: prices times quantities, summed as binary floats, less what was refunded."""
+    """Compute like PHP and JavaScript shops: sum prices times quantities as binary floats, and subtract the refunds."""
     quantities = data.draw(st.lists(st.integers(1, 9), min_size=len(cart), max_size=len(cart)))
     total = 0.0
     for price, quantity in zip(cart, quantities, strict=True):
@@ -83,7 +84,7 @@ def test_every_total_minus_refunded_that_a_shop_computes_in_floats_is_read_as_it
     expected = exact - sum(refunded)
     for text in (json.dumps(left), json.dumps(repr(left))):
         value = read_json(text.encode())
-        # A string never has an exponent: PHP and JavaScript print none for amounts from a cent up.
+        # A string never has an exponent, because PHP and JavaScript print none for amounts of at least a cent.
         if isinstance(value, str) and "e" in value:
             continue
         assert read(value) == expected
@@ -91,7 +92,7 @@ def test_every_total_minus_refunded_that_a_shop_computes_in_floats_is_read_as_it
 
 @STEADY
 @given(st.decimals(min_value="-1e17", max_value="1e17", allow_nan=False, places=9))
-def test_only_what_lies_within_a_millionth_of_a_cent_is_moved(value: Decimal) -> None:
+def test_only_an_amount_within_a_millionth_of_a_cent_is_rounded(value: Decimal) -> None:
     seen = plain_amount(value)
     assert isinstance(seen, Decimal)
     assert seen == value or (abs(seen - value) <= Decimal("0.000001") and seen == round(seen, 2))

@@ -1,4 +1,5 @@
-"""core/wire/signature_hint: every usual mistake is named, made here as a server would make it; nothing secret ever shows."""
+"""core/wire/signature_hint: names every usual mistake in a signature, and reveals no secret. The tests make these
+mistakes like a server."""
 
 from __future__ import annotations
 
@@ -79,7 +80,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize(("words", "text"), TEXTS.items(), ids=TEXTS)
-def test_a_signature_over_another_print_of_the_body_names_that_print(words: str, text: str) -> None:
+def test_a_signature_over_another_layout_of_the_body_names_that_layout(words: str, text: str) -> None:
     told = hint(b64(mac(text)))
     assert told.startswith("Your server signed ")
     assert words in told
@@ -96,14 +97,12 @@ RECEIVED = {
 
 
 @pytest.mark.parametrize(("words", "pair"), RECEIVED.items(), ids=RECEIVED)
-def test_a_body_changed_on_the_way_is_told_from_what_was_signed(
-    words: str, pair: tuple[bytes, bytes]
-) -> None:
+def test_a_body_that_was_changed_after_signing_is_recognized(words: str, pair: tuple[bytes, bytes]) -> None:
     arrived, signed = pair
     assert words in hint(b64(mac(signed)), arrived)
 
 
-def test_a_form_that_is_no_json_gets_help_too() -> None:
+def test_a_signature_of_a_body_that_is_no_json_is_explained_too() -> None:
     form_text = b"amount=10.00&merchantId=x"
     assert "newline at its end" in hint(b64(mac(form_text + b"\n")), form_text)
     assert explain(SECRET, form_text, "x")["firstDifference"] is None
@@ -125,7 +124,7 @@ KEYS = {
 
 
 @pytest.mark.parametrize(("key", "words"), KEYS.values(), ids=KEYS)
-def test_a_key_made_wrongly_from_the_secret_is_named(key: str | bytes, words: str) -> None:
+def test_a_wrong_derivation_of_the_key_from_the_secret_is_named(key: str | bytes, words: str) -> None:
     told = hint(b64(mac(BODY, key)))
     assert told.startswith("The signature was keyed with ")
     assert words in told
@@ -149,12 +148,12 @@ def test_a_plain_hash_without_a_secret_is_named() -> None:
 
 
 def _with(marks: str) -> tuple[bytes, bytes]:
-    """A body whose right signature has these characters, and its HMAC."""
+    """Return a body whose right signature has these characters, and its HMAC."""
     bodies = (json.dumps({"n": n}, separators=(",", ":")).encode() for n in range(10_000))
     return next((body, mac(body)) for body in bodies if all(mark in b64(mac(body)) for mark in marks))
 
 
-def test_a_right_signature_in_another_dress_is_named() -> None:
+def test_a_right_signature_in_another_encoding_is_named() -> None:
     body, raw = _with("+/")
     assert "is hex" in hint(raw.hex(), body)
     assert "is hex" in hint(raw.hex().upper(), body)
@@ -169,13 +168,13 @@ def test_a_right_signature_in_another_dress_is_named() -> None:
     assert "is right for this body" in hint(b64(raw), body)
 
 
-def test_two_mistakes_at_once_are_both_named() -> None:
+def test_two_mistakes_at_the_same_time_are_both_named() -> None:
     told = hint(mac(json.dumps(VALUE)).hex())
     assert "json.dumps" in told
     assert "is hex" in told
 
 
-def test_no_signature_and_no_readable_one_get_the_formula() -> None:
+def test_a_missing_or_unreadable_signature_is_answered_with_the_formula() -> None:
     for nothing in (None, "", "  "):
         assert hint(nothing).startswith("No signature came.")
     for unreadable in ("é", "%", "A", "abc=d", "+-", "A" * 5000, "\ud800"):
@@ -184,13 +183,13 @@ def test_no_signature_and_no_readable_one_get_the_formula() -> None:
 
 
 @pytest.mark.parametrize("algorithm", ["sha1", "sha384", "sha512", "md5"])
-def test_another_hash_is_known_by_its_size(algorithm: str) -> None:
+def test_another_hash_function_is_recognized_by_its_size(algorithm: str) -> None:
     name = {"md5": "MD5"}.get(algorithm, algorithm.upper().replace("SHA", "SHA-"))
     for signature in (b64(mac(BODY, SECRET, algorithm)), mac(BODY, SECRET, algorithm).hex()):
         assert f"the size of {name}, but HMAC-SHA256 has 32" in hint(signature)
 
 
-def test_what_came_is_told_by_length_hash_and_form() -> None:
+def test_the_received_body_is_described_by_its_length_hash_and_form() -> None:
     wrong = bytes(32)
     assert explain(SECRET, BODY, b64(wrong))["received"] == {
         "bytes": len(BODY),
@@ -214,7 +213,7 @@ def test_what_came_is_told_by_length_hash_and_form() -> None:
         (b'{"a":1,"a":2}', 5, '{"a":1,"a":2}', '{"a":2}'),
     ],
 )
-def test_the_first_difference_from_the_canonical_form_is_shown(
+def test_the_first_difference_between_the_body_and_its_canonical_form_is_shown(
     body: bytes, at: int, received: str, printed: str
 ) -> None:
     assert explain(SECRET, body, None)["firstDifference"] == {
@@ -229,7 +228,7 @@ def test_a_canonical_or_unreadable_body_has_no_first_difference(body: bytes) -> 
     assert explain(SECRET, body, "x")["firstDifference"] is None
 
 
-def test_how_near_a_wrong_signature_comes_is_never_told() -> None:
+def test_a_hint_never_reveals_how_close_a_wrong_signature_is() -> None:
     right = mac(BODY)
     answers = set()
     for bit in range(256):
@@ -260,9 +259,7 @@ DRESSES = st.sampled_from(
 
 @steady(300, part=10)
 @given(BODIES, st.data())
-def test_whatever_is_given_neither_the_right_signature_nor_the_secret_comes_back(
-    body: bytes, data: st.DataObject
-) -> None:
+def test_no_hint_contains_the_right_signature_or_the_secret(body: bytes, data: st.DataObject) -> None:
     right = mac(body)
     made = st.builds(
         lambda raw, dress: dress(raw), st.sampled_from([right, mac(body + b"\n"), mac(body, BARE)]), DRESSES
@@ -284,7 +281,7 @@ def test_whatever_is_given_neither_the_right_signature_nor_the_secret_comes_back
         assert difference["received"] != difference["canonical"] or len(body) > AROUND
 
 
-def test_of_a_large_body_only_the_text_as_it_came_is_looked_at() -> None:
+def test_for_a_large_body_only_the_received_text_is_checked() -> None:
     large = BODY[:-1] + b',"more": "' + b"x" * LARGEST + b'"}'
     assert explain(SECRET, large, "x")["firstDifference"] is None
     assert "no usual print" in hint(b64(mac(json.dumps(json.loads(large)))), large)

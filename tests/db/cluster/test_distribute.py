@@ -25,7 +25,7 @@ LEFT = "SELECT logicalrelid::text AS name FROM pg_dist_partition WHERE pg_relati
 
 
 def refused(url: str, folder: Path) -> str:
-    """The one line that the command prints when it refuses."""
+    """Return the one line that the command prints when it refuses."""
     command = [sys.executable, "-m", "cuota", "migrate", "--citus", "--database", url]
     environment = {**os.environ, "CUOTA_DATA_DIR": str(folder)}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
@@ -36,7 +36,7 @@ def refused(url: str, folder: Path) -> str:
 
 
 async def filled(session: asyncpg.Connection, orders: int) -> None:
-    """Merchants, each with an order that is approved and captured."""
+    """Make merchants, each with an approved and captured order."""
     for _ in range(orders):
         new = created(uuid4())
         assert await outcomes.create(session, new)
@@ -62,7 +62,7 @@ async def test_a_cluster_that_cannot_be_used_is_refused_in_one_line(blank_citus:
     await session.close()
 
 
-async def test_rows_move_to_the_shards_and_none_stays_behind(blank_citus: str) -> None:
+async def test_all_rows_move_to_the_shards_and_none_stays_on_the_coordinator(blank_citus: str) -> None:
     session = await asyncpg.connect(blank_citus)
     await migrate(session, "sandbox")
     await filled(session, 6)
@@ -149,7 +149,7 @@ async def test_each_kind_of_later_migration_runs_on_distributed_tables(
     assert await migrate(session, "sandbox") == ["9999_later"]
     monkeypatch.setattr(citus, "_BY_MERCHANT", (*citus._BY_MERCHANT, "later"))
     assert await distribute(session) == ["later"]
-    # A merchant's calls go on, on shards that have the change.
+    # A merchant's calls still work on the changed shards.
     await filled(session, 1)
     rows = await session.fetch("SELECT later FROM orders")
     assert {row["later"] for row in rows} == {"a;b"}
@@ -159,7 +159,9 @@ async def test_each_kind_of_later_migration_runs_on_distributed_tables(
     await session.close()
 
 
-async def test_the_migrations_after_the_first_that_shards_run_on_distributed_tables(blank_citus: str) -> None:
+async def test_the_migrations_after_the_first_distributed_release_run_on_distributed_tables(
+    blank_citus: str,
+) -> None:
     """A cluster that an earlier release distributed is upgraded."""
     session = await asyncpg.connect(blank_citus)
     shipped = files()
@@ -170,7 +172,7 @@ async def test_the_migrations_after_the_first_that_shards_run_on_distributed_tab
     there = {
         row[0] for row in await session.fetch("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
     }
-    # That release had the consumers' exposure on every node.
+    # In that release, the table of the consumers' exposure was on every node.
     exposure = "consumer_exposure"
     earlier = [(exposure, f"SELECT create_reference_table('{exposure}')")]
     earlier += [(name, sql) for name, sql in citus.statements() if name in there and name != exposure]

@@ -1,4 +1,5 @@
-"""A node of the cluster is down: reads over all merchants skip its merchants. The error differs from that of a lost session."""
+"""If a node of the cluster is down, reads over all merchants skip its merchants. The error differs from that of a lost
+session."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ MERCHANT = """INSERT INTO merchants (merchant_id, name, minimum, maximum, defer_
     signing_secret, webhook_secret, created_at) VALUES ($1, $2, 1, 100, true, 'strict', 'USD', '{}', '', '', now())"""
 NODE_OF = """SELECT groupid FROM pg_dist_placement
     WHERE shardid = get_shard_id_for_distribution_column('orders', $1::uuid)"""
-# As if the node had died: nothing listens on that port.
+# Simulate a node that is down: no process listens on that port.
 DOWN = "UPDATE pg_dist_node SET nodeport = nodeport - 10000 WHERE groupid = 1"
 UP = "UPDATE pg_dist_node SET nodeport = nodeport + 10000 WHERE groupid = 1 AND nodeport < 10000"
 
@@ -66,7 +67,7 @@ async def test_a_read_over_all_merchants_leaves_out_only_those_of_the_dead_node(
     assert {row["merchant_id"] for row in await fetch_across(pool, sql, 0)} == all_found
 
 
-async def test_a_merchant_of_the_dead_node_is_refused_and_the_session_goes_on_for_the_others(
+async def test_a_call_of_a_merchant_of_the_dead_node_is_refused_and_the_session_still_works_for_the_others(
     operator: asyncpg.Connection, pool: Pool
 ) -> None:
     merchants = await merchants_on_each(operator, pool)

@@ -1,4 +1,4 @@
-"""The start refuses a cluster that cannot serve, in one line, and goes on without a node that is down."""
+"""The service does not start on an unusable cluster and prints one line. It does start while a node is down."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def refused(session: asyncpg.Connection) -> str:
     return said
 
 
-async def test_a_cluster_that_cannot_serve_is_refused_and_the_reason_is_named(blank_citus: str) -> None:
+async def test_the_start_on_an_unusable_cluster_is_refused_with_the_reason(blank_citus: str) -> None:
     session = await asyncpg.connect(blank_citus)
     await migrate(session, "sandbox")
     assert "tables are not distributed (the first is " in await refused(session)

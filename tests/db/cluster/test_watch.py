@@ -1,4 +1,4 @@
-"""`/health/ready` on a cluster: it names the nodes that cannot be reached by number, and stays ready for the others."""
+"""`/health/ready` on a cluster names the unreachable nodes by number, and stays ready for the others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cuota.db.pool import open_pool
 
 @pytest.fixture
 async def watched(citus: str) -> object:
-    """A pool on the cluster, the watch over its nodes, and the session that can pretend that a node is down."""
+    """Yield a pool on the cluster, the watch over its nodes, and a session that can simulate a node that is down."""
     session, pool = await asyncpg.connect(citus), await open_pool({"dsn": citus}, 2)
     yield session, NodeWatch(pool)
     await session.execute("UPDATE pg_dist_node SET nodeport = nodeport + 10000 WHERE nodeport < 10000")

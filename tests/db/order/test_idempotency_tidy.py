@@ -1,4 +1,4 @@
-"""Expired answers to an Idempotency-Key are deleted as fast as they were created, and no other."""
+"""The job deletes all expired answers to an Idempotency-Key, and no others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from cuota.work.tidy import tidy
 from support.own_service import Own
 
 
-async def test_tidying_goes_on_without_a_rest_until_no_expired_answer_is_left(own: Own) -> None:
+async def test_the_job_runs_again_without_a_pause_until_no_expired_answer_is_left(own: Own) -> None:
     async with own.owner() as owner:
         await owner.execute(
             "INSERT INTO idempotency_keys SELECT $1, 'k' || n, '', gen_random_uuid(), now(), 200, '', "

@@ -1,4 +1,4 @@
-"""The balance of a merchant: what is available, pending, reserved and owed, and what the next payout would be."""
+"""The balance of a merchant: the available, pending, reserved and owed amounts, and the expected next payout."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ async def read(own: Own) -> Balance:
     return await balance.read(own.context.pool, own.merchant.merchant_id, own.service.clock.now())
 
 
-async def test_a_merchant_without_any_movement_has_zeros(own: Own) -> None:
+async def test_the_balance_of_a_merchant_without_movements_is_zero(own: Own) -> None:
     assert await read(own) == Balance(0, 0, 0, 0, None)
 
 
-async def test_money_is_pending_from_the_capture_on_and_the_figures_do_not_change_when_it_gets_its_lines(
+async def test_a_capture_is_pending_at_once_and_the_balance_does_not_change_when_its_lines_are_written(
     own: Own,
 ) -> None:
     merchant = own.merchant.merchant_id
@@ -52,7 +52,7 @@ async def test_money_is_pending_from_the_capture_on_and_the_figures_do_not_chang
     assert with_lines.next_payout == ExpectedPayout(cutoff, day, 4646)
 
 
-async def test_the_next_payout_is_the_payout_that_then_comes(own: Own) -> None:
+async def test_the_expected_payout_equals_the_next_payout(own: Own) -> None:
     merchant = own.merchant.merchant_id
     await give_account(own, merchant)
     await give_terms(own, merchant, reserve=1000, reserve_days=1)
@@ -70,9 +70,9 @@ async def test_the_next_payout_is_the_payout_that_then_comes(own: Own) -> None:
     assert (await read(own)).reserved == 1
 
 
-async def test_what_a_closing_left_open_is_available_and_a_debt_says_what_is_missing(own: Own) -> None:
+async def test_a_carried_amount_is_available_and_the_debt_is_the_amount_that_is_missing(own: Own) -> None:
     merchant = await a_busy_merchant(own)
-    # Carried: a refund of 50.00. Since then: a capture of 7.00 and an adjustment of -1.50.
+    # A refund of 50.00 was carried. Since then there were a capture of 7.00 and an adjustment of -1.50.
     found = await read(own)
     assert (found.available, found.pending, found.debt, found.next_payout) == (-5000, 550, 4450, None)
     assert found.reserved == 300
@@ -80,13 +80,13 @@ async def test_what_a_closing_left_open_is_available_and_a_debt_says_what_is_mis
     found = await read(own)
     assert (found.available, found.pending, found.debt) == (-5000, 10550, 0)
     assert found.next_payout is not None
-    # The reserve of 3.00 is released, and a tenth of what was captured less refunded is negative: nothing is held.
+    # The reserve of 3.00 is released. A tenth of captures minus refunds is negative, so no new reserve is held.
     assert found.next_payout.amount == 5550 + 300
     await next_cutoff_closes(own, merchant)
     assert (await rows(own, PAYOUTS, merchant))[-1]["amount"] == 5850
 
 
-async def test_there_is_no_next_payout_below_the_minimum_or_without_a_bank_account_or_while_paused(
+async def test_no_payout_is_expected_below_the_minimum_or_without_a_bank_account_or_while_paused(
     own: Own,
 ) -> None:
     merchant = own.merchant.merchant_id

@@ -1,4 +1,4 @@
-"""The trial balance closes, at every time, and agrees with what merchants are owed."""
+"""The trial balance closes at every time, and agrees with the amounts owed to merchants."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.db.settled import PAYOUTS, rows
 from support.own_service import Own
 
 
-async def test_the_trial_balance_closes_at_any_time_and_holds_what_the_rows_say(own: Own) -> None:
+async def test_the_trial_balance_closes_at_any_time_and_equals_the_sum_of_the_rows(own: Own) -> None:
     merchant = await a_busy_merchant(own)
     now = own.service.clock.now()
     for before in (now, now - timedelta(days=1), now - timedelta(days=2), now - timedelta(days=9)):
@@ -25,11 +25,11 @@ async def test_the_trial_balance_closes_at_any_time_and_holds_what_the_rows_say(
     assert held[Account.PAYOUTS_IN_TRANSIT] == -paid == -(7200 + 3500)
     assert held[Account.MERCHANT_RESERVE] == -300
     assert held[Account.LOSSES] == -150
-    # Captured 137.00 less refunds of 70.00, less what was paid, reserved and adjusted.
+    # 137.00 captured, minus refunds of 70.00, minus the paid, reserved and adjusted amounts.
     assert held[Account.MERCHANT_PAYABLE] == -(6700 - paid - 300 - 150)
 
 
-async def test_a_day_has_only_the_rows_that_were_written_before_its_end(own: Own) -> None:
+async def test_the_trial_balance_of_a_day_has_only_the_rows_written_before_the_day_s_end(own: Own) -> None:
     await a_busy_merchant(own)
     (first,) = await rows(own, "SELECT min(created_at) AS at FROM merchant_transfers")
     at = first["at"]

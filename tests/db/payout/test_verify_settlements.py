@@ -12,7 +12,7 @@ from support.own_service import Own
 
 LIFTED = """ALTER TABLE settlement_lines DROP CONSTRAINT net_is_the_sum; ALTER TABLE payouts DROP CONSTRAINT whole_range;
     ALTER TABLE settlements DROP CONSTRAINT closed_lines_exist; ALTER TABLE merchant_transfers DROP CONSTRAINT two_sides"""
-# Each money column and each column that says what the money belongs to, with the changes that are made to it.
+# Each money column and each column that assigns the money, with the changes that the test makes.
 ALTERED = {
     "settlement_lines": {
         "type": ("CASE type WHEN 'capture' THEN 'refund' ELSE 'capture' END",),
@@ -61,7 +61,7 @@ ALTERED = {
 
 
 async def checked(own: Own, *changes: str) -> VerifyReport:
-    """Alter rows without triggers, as the owner of the database can, and verify."""
+    """Alter rows without triggers, as only the database's owner can, and verify."""
     async with own.owner() as connection:
         await connection.execute("SET session_replication_role = replica")
         for change in changes:
@@ -70,7 +70,7 @@ async def checked(own: Own, *changes: str) -> VerifyReport:
 
 
 async def only_busy_merchants(own: Own) -> None:
-    """Remove the rows of merchants that only got their test account: they hold nothing that could be altered."""
+    """Remove the rows of merchants that only have their test account, because these rows have nothing to alter."""
     async with own.owner() as connection:
         await connection.execute("DELETE FROM settlements WHERE lines = 0 AND transfers = 0")
 
@@ -94,7 +94,7 @@ async def test_every_altered_column_of_every_row_is_found(own: Own, table: str) 
     assert (await verify(own.context.pool)).disagreements == []
 
 
-async def test_a_found_row_is_named_with_both_numbers(own: Own) -> None:
+async def test_the_report_names_the_row_and_both_amounts(own: Own) -> None:
     await a_busy_merchant(own)
     report = await checked(
         own,
@@ -104,7 +104,7 @@ async def test_a_found_row_is_named_with_both_numbers(own: Own) -> None:
     )
     found = {(each.row, each.problem) for each in report.disagreements}
     assert ("settlement_lines 1", "net is 10001, the ledger says 10000") in found
-    # 30.00 less a reserve of 3.00, and the first reserve of 8.00 is released.
+    # 30.00 minus a reserve of 3.00, plus the first reserve of 8.00, which is released.
     assert ("payouts 2", "is 3501, its 3 lines sum to 3500") in found
     assert ("payouts 2", "is 3501, the ledger says 3500") in found
     assert any(row.startswith("merchant_transfers") and "-151" in problem for row, problem in found)
@@ -118,7 +118,7 @@ async def test_a_removed_row_is_found(own: Own, table: str) -> None:
     assert (await checked(own, removed)).disagreements
 
 
-async def test_an_added_line_is_found_though_the_merchant_counts_it(own: Own) -> None:
+async def test_an_added_line_is_found_even_if_the_merchant_s_counters_include_it(own: Own) -> None:
     await a_busy_merchant(own)
     report = await checked(
         own,
@@ -138,7 +138,7 @@ async def test_an_altered_capture_of_the_ledger_disagrees_with_its_line(own: Own
     )
 
 
-async def test_lines_of_many_batches_are_all_checked(own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_lines_of_all_batches_are_checked(own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settlements, "BATCH", 2)
     await a_busy_merchant(own)
     assert (await verify(own.context.pool)).disagreements == []

@@ -1,4 +1,5 @@
-"""db/risk/history: one statement reads a consumer's past at all merchants, and how often the same things were seen lately."""
+"""db/risk/history: one statement reads a consumer's history at all merchants, and how often the same signals were seen
+recently."""
 
 from __future__ import annotations
 
@@ -35,13 +36,13 @@ async def seen(own: Own, phone: str) -> RiskHistory:
     return await history.read(own.context.pool, asked(own, phone))
 
 
-async def test_of_a_stranger_nothing_is_known(own: Own) -> None:
+async def test_an_unknown_consumer_has_no_history(own: Own) -> None:
     found = await seen(own, phone_number())
     assert (found.history, found.counted, found.surname) == (History(), frozenset(), None)
     assert (found.approvals, found.model, found.additional) == ("off", None, None)
 
 
-async def test_a_past_at_all_merchants_is_one_past(own: Own) -> None:
+async def test_the_history_covers_all_merchants(own: Own) -> None:
     phone = phone_number()
     for merchant in (own.merchant, own.auto_merchant):
         await complete(own.service, merchant.merchant_id, await merchant.create("100.00"), phone=phone)
@@ -50,7 +51,7 @@ async def test_a_past_at_all_merchants_is_one_past(own: Own) -> None:
     assert (found.history, found.surname) == (past, PROFILE.surname)
 
 
-async def test_what_was_due_and_not_paid_is_overdue_and_later_late(own: Own) -> None:
+async def test_an_unpaid_installment_is_overdue_and_counts_as_late_once_it_is_paid(own: Own) -> None:
     phone = phone_number()
     order = await own.merchant.create("100.00")
     await complete(own.service, own.merchant.merchant_id, order, phone=phone)
@@ -67,7 +68,7 @@ async def test_what_was_due_and_not_paid_is_overdue_and_later_late(own: Own) -> 
         assert found.outstanding == 5000
 
 
-async def test_the_whole_of_an_order_counts_while_its_card_is_charged(own: Own) -> None:
+async def test_the_whole_order_counts_as_owed_while_its_card_is_charged(own: Own) -> None:
     phone = phone_number()
     order = await own.merchant.create("100.00", merchantFeeForPaymentPlan="2.00")
     declined = "4000 0000 0000 0002"
@@ -78,7 +79,7 @@ async def test_the_whole_of_an_order_counts_while_its_card_is_charged(own: Own) 
     assert (await seen(own, phone)).history.outstanding == 10_200
 
 
-async def test_it_says_which_of_the_reserved_orders_it_has_counted(own: Own) -> None:
+async def test_the_history_lists_the_reserved_orders_that_it_has_counted(own: Own) -> None:
     phone, merchant_id = phone_number(), own.merchant.merchant_id
     orders = [await own.merchant.create() for _ in range(3)]
     approved, refused, waits = [UUID(order["orderId"]) for order in orders]
@@ -94,7 +95,9 @@ async def test_it_says_which_of_the_reserved_orders_it_has_counted(own: Own) -> 
     assert (await history.read(own.context.pool, request)).counted == {approved, refused}
 
 
-async def test_declined_orders_count_for_thirty_days_and_the_sandboxs_own_never(own: Own) -> None:
+async def test_declined_orders_count_for_thirty_days_except_those_of_the_sandbox_s_test_name(
+    own: Own,
+) -> None:
     phone, profile = phone_number(), PROFILE
     order = await own.merchant.create("100.00")
     for _ in range(3):
@@ -109,7 +112,7 @@ async def test_declined_orders_count_for_thirty_days_and_the_sandboxs_own_never(
         assert (await seen(own, phone)).history.declined_orders == 0
 
 
-async def test_a_charge_that_the_cards_holder_disowned_is_a_dispute(own: Own) -> None:
+async def test_a_chargeback_counts_as_a_dispute(own: Own) -> None:
     phone = phone_number()
     await complete(own.service, own.merchant.merchant_id, await own.merchant.create(), phone=phone)
     async with own.owner() as owner:
@@ -121,7 +124,9 @@ async def test_a_charge_that_the_cards_holder_disowned_is_a_dispute(own: Own) ->
 
 
 @pytest.mark.parametrize("kind", list(SignalKind))
-async def test_other_orders_with_the_same_count_within_the_window_only(own: Own, kind: SignalKind) -> None:
+async def test_other_orders_with_the_same_signal_count_only_within_the_window(
+    own: Own, kind: SignalKind
+) -> None:
     same, other = secrets.token_bytes(32), secrets.token_bytes(32)
     request = asked(own, phone_number(), **{kind.value: same})
     rows = [
@@ -143,7 +148,7 @@ async def test_other_orders_with_the_same_count_within_the_window_only(own: Own,
     }
 
 
-async def test_counting_what_was_seen_very_often_ends(own: Own) -> None:
+async def test_the_count_of_a_very_frequent_signal_stops_at_a_limit(own: Own) -> None:
     request = asked(own, phone_number(), phone=b"often")
     async with own.owner() as owner:
         await owner.execute(
@@ -153,7 +158,7 @@ async def test_counting_what_was_seen_very_often_ends(own: Own) -> None:
     assert (await history.read(own.context.pool, request)).velocity.phone == history.MOST_SEEN
 
 
-async def test_what_is_older_than_any_window_is_forgotten(own: Own) -> None:
+async def test_signals_older_than_every_window_are_deleted(own: Own) -> None:
     request = asked(own, phone_number(), phone=b"kept", card=b"old")
     async with own.owner() as owner:
         for kind, ago in (("phone", 30 * DAY), ("card", 61 * DAY)):
@@ -166,7 +171,7 @@ async def test_what_is_older_than_any_window_is_forgotten(own: Own) -> None:
         assert [row["kind"] for row in await owner.fetch("SELECT kind FROM signals")] == ["phone"]
 
 
-async def test_the_merchants_mode_its_model_and_this_orders_data_come_with_it(own: Own) -> None:
+async def test_the_statement_also_reads_the_merchant_s_mode_and_model_and_the_order_s_data(own: Own) -> None:
     request = asked(own, phone_number())
     async with own.owner() as owner:
         ids = request.merchant_id, request.order_id
@@ -189,7 +194,7 @@ async def test_the_merchants_mode_its_model_and_this_orders_data_come_with_it(ow
 BIG = ("plans", "orders", "installments", "charges", "decisions", "signals")
 
 
-async def test_among_many_rows_it_reads_no_table_from_end_to_end(own: Own) -> None:
+async def test_the_statement_reads_no_table_from_end_to_end(own: Own) -> None:
     async with own.owner() as owner:
         await fill(owner, own.merchant.merchant_id, 150, 60)
         consumer_id: UUID = await consumer(owner, 7)

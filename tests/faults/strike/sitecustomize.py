@@ -35,6 +35,6 @@ if b"cuota.run.process" in _COMMAND:
     try:
         _arm()
     except Exception:  # noqa: BLE001 - whatever it is
-        # Python would go on without: a worker that cannot be struck must not look as if it had been.
+        # After an exception here, Python would continue without failpoints, and a test would pass without any fault.
         traceback.print_exc()
         os._exit(70)

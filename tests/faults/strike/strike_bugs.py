@@ -1,6 +1,7 @@
-"""Planted bugs: the harness puts faults into a worker. A fault is active only while BUG_FILE contains its name.
+"""Planted bugs: the harness puts bugs into a worker. A bug is active only while BUG_FILE contains its name.
 
-They prove that the checker works: it finds each fault in the clients' responses and in the database. None of this is in `src`.
+They prove that the checker works: the checker finds each bug in the clients' responses and in the database. None of
+these bugs is in `src`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ STATEMENTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("WHERE o.merchant_id = $1 AND o.order_id = $2", "WHERE o.order_id = $2"),
         ("ON o.merchant_id = $1 AND o.order_id = q.order_id", "ON o.order_id = q.order_id"),
     ),
-    # The sleep lengthens the time between reading a delivery and claiming it, as a busy machine does.
+    # The sleep lengthens the time between reading a delivery and claiming it, like a busy machine.
     "claim without its predicate": (
         ("SELECT d.spot, s.waits_for", "SELECT s.order_id, s.receiver, s.sequence, s.waits_for"),
         (" AND d.xmin = s.version AND d.try_at <= $2\n        LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED", " AND (SELECT pg_sleep(0.1)) IS NOT NULL LIMIT 1"),

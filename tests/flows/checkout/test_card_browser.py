@@ -1,4 +1,5 @@
-"""Only the browser that paid sees the virtual card, even if another browser proved its number in the same checkout."""
+"""Only the browser that paid sees the virtual card, even if another browser entered the one-time code in the same
+checkout."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ from support.virtual_card import opened, paid, virtual_order
 STRANGER = Profile("Alex", "Stone", "alex@mail.example", ADDRESS)
 
 
-async def test_who_proved_a_number_but_did_not_pay_is_never_given_the_card(merchant: Merchant) -> None:
+async def test_a_browser_that_entered_the_code_but_did_not_pay_never_gets_the_card(
+    merchant: Merchant,
+) -> None:
     service, created = merchant.service, await opened(merchant)
     _, strangers = await checkout(service, merchant.merchant_id, created, STRANGER)
     virtual = await paid(merchant, created)
@@ -35,13 +38,13 @@ async def test_who_proved_a_number_but_did_not_pay_is_never_given_the_card(merch
         assert seen.session.profile == STRANGER
         return await reveal_card(service.context, seen)
 
-    # The stranger comes first, and again and again.
+    # The stranger requests the card first, and several times.
     assert await asyncio.gather(*(stranger() for _ in range(8))) == [None] * 8
     assert await virtual.card()
     assert await stranger() is None
 
 
-async def test_another_browser_of_the_same_person_is_not_the_one_that_paid(merchant: Merchant) -> None:
+async def test_another_browser_of_the_same_person_does_not_get_the_card(merchant: Merchant) -> None:
     service, created = merchant.service, await opened(merchant)
     phone = "2125550142"
     _, other = await checkout(service, merchant.merchant_id, created, phone=phone)
@@ -55,7 +58,7 @@ async def test_another_browser_of_the_same_person_is_not_the_one_that_paid(merch
     assert await reveal_card(service.context, await read_checkout(service.context, *ids, secret)) is not None
 
 
-async def test_after_a_declined_card_the_browser_whose_card_pays_has_it(merchant: Merchant) -> None:
+async def test_after_a_declined_card_the_browser_that_pays_gets_the_virtual_card(merchant: Merchant) -> None:
     service, created = merchant.service, await opened(merchant)
     first, first_secret = await checkout(service, merchant.merchant_id, created)
     assert first.session.profile is not None
@@ -69,7 +72,7 @@ async def test_after_a_declined_card_the_browser_whose_card_pays_has_it(merchant
 
 
 class Down:
-    """An issuer that makes cards, and shows none while it is down."""
+    """An issuer that makes cards, but does not show them while it is down."""
 
     def __init__(self, rail: IssuingRail) -> None:
         self.rail = rail
@@ -79,7 +82,7 @@ class Down:
         raise RailUnavailable("down")
 
 
-async def test_the_minutes_do_not_run_while_the_issuer_is_down(
+async def test_the_time_to_see_the_card_does_not_run_while_the_issuer_is_down(
     merchant: Merchant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     virtual = await virtual_order(merchant)

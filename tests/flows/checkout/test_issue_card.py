@@ -1,4 +1,5 @@
-"""An approved virtual-card order shows its card to one browser for some minutes. Interrupted steps are completed."""
+"""An approved virtual-card order shows its card to one browser for some minutes. Interrupted steps are completed
+later."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ from support.own_service import Own
 from support.virtual_card import everything, opened, paid, virtual_order
 
 
-async def test_the_page_is_given_card_cardholder_and_customer(merchant: Merchant) -> None:
+async def test_the_page_gets_the_card_the_cardholder_and_the_customer(merchant: Merchant) -> None:
     virtual = await virtual_order(merchant, merchantFeeForPaymentPlan="4.00")
     result = await virtual.reveal()
     assert result is not None
@@ -49,7 +50,7 @@ async def test_the_page_is_given_card_cardholder_and_customer(merchant: Merchant
     assert float(result["merchantFeeForPaymentPlan"]) == 4.0
 
 
-async def test_a_lost_answer_is_fetched_again_by_the_same_browser_only(merchant: Merchant) -> None:
+async def test_only_the_same_browser_can_fetch_the_card_again_after_a_lost_answer(merchant: Merchant) -> None:
     service, created = merchant.service, await opened(merchant)
     _, secret = await checkout(service, merchant.merchant_id, created)
     virtual = await paid(merchant, created)
@@ -62,7 +63,7 @@ async def test_a_lost_answer_is_fetched_again_by_the_same_browser_only(merchant:
     assert await virtual.reveal() == first
 
 
-async def test_after_its_minutes_the_card_is_shown_no_more_and_the_issuer_forgets_the_number(
+async def test_after_its_minutes_the_card_is_not_shown_again_and_the_issuer_deletes_the_number(
     merchant: Merchant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     virtual = await virtual_order(merchant)
@@ -79,13 +80,15 @@ async def test_after_its_minutes_the_card_is_shown_no_more_and_the_issuer_forget
     assert (await virtual.authorize(card, "100.00"))["approved"]
 
 
-async def test_only_an_approved_virtual_card_order_that_still_holds_has_a_card(merchant: Merchant) -> None:
+async def test_only_an_approved_virtual_card_order_with_a_valid_authorization_has_a_card(
+    merchant: Merchant,
+) -> None:
     context = merchant.service.context
     plain = await merchant.create()
     seen, _ = await checkout(merchant.service, merchant.merchant_id, plain)
     assert await reveal_card(context, seen) is None
     virtual = await virtual_order(merchant)
-    assert await reveal_card(context, virtual.seen) is None  # as it was read before the approval
+    assert await reveal_card(context, virtual.seen) is None  # the checkout as it was read before the approval
     unproved = await virtual.again()
     unproved = replace(unproved, session=replace(unproved.session, verified_at=None))
     assert await reveal_card(context, unproved) is None
@@ -94,7 +97,7 @@ async def test_only_an_approved_virtual_card_order_that_still_holds_has_a_card(m
 
 
 class Flaky:
-    """The simulator behind a bad line: the first answers of each call get lost, after it acted."""
+    """The simulator on a bad line: it acts, but the first answers of each call are lost."""
 
     def __init__(self, rail: IssuingRail) -> None:
         self.rail = rail
@@ -120,7 +123,9 @@ class Flaky:
         await self.rail.hide(key)
 
 
-async def test_an_issuer_whose_answers_get_lost_makes_one_card_and_is_told_in_the_end(own: Own) -> None:
+async def test_an_issuer_whose_answers_get_lost_makes_one_card_and_finally_gets_the_new_limit(
+    own: Own,
+) -> None:
     virtual = await virtual_order(own.merchant)
     rail = own.context.rails.issuing
     assert rail is not None
@@ -159,7 +164,8 @@ class _Dies(BaseException):  # as the end of a process, which no code survives
 
 
 class Dying:
-    """The network as a process sees it that dies after it began, or before it writes down that the order took it."""
+    """The card network of a process that dies after a card movement began, or before the movement is recorded as
+    applied."""
 
     def __init__(self, network: Any, at: str) -> None:
         self._network, self._at = network, at
@@ -179,7 +185,7 @@ class Dying:
 
 @pytest.mark.parametrize("by", ["repeat", "worker"])
 @pytest.mark.parametrize("at", ["begin", "done"])
-async def test_a_crash_in_between_is_finished_by_a_repeat_or_by_the_worker(
+async def test_an_interrupted_card_movement_is_completed_by_a_repeated_request_or_by_the_worker(
     own: Own, at: str, by: str
 ) -> None:
     virtual = await virtual_order(own.merchant)
@@ -204,7 +210,7 @@ async def test_a_crash_in_between_is_finished_by_a_repeat_or_by_the_worker(
     assert (await verify(own.context.pool)).disagreements == []
 
 
-async def test_what_the_order_refuses_while_nobody_waits_is_free_again(own: Own) -> None:
+async def test_an_amount_that_the_order_refuses_is_no_longer_held_on_the_card(own: Own) -> None:
     virtual = await virtual_order(own.merchant)
     name = (await virtual.authorize(await virtual.card(), "100.00"))["authorizationId"]
     await capture_order(
@@ -237,7 +243,7 @@ def logs() -> AsyncIterator[io.StringIO]:
         logging.getLogger(name).setLevel(logging.NOTSET)
 
 
-async def test_the_number_and_the_code_stand_in_no_table_and_in_no_log_line(
+async def test_the_card_number_and_the_security_code_are_in_no_table_and_in_no_log_line(
     own: Own, logs: io.StringIO
 ) -> None:
     virtual = await virtual_order(own.merchant)
@@ -250,7 +256,7 @@ async def test_the_number_and_the_code_stand_in_no_table_and_in_no_log_line(
     forms = [
         number.decode(), number.hex(), base64.b64encode(number).decode().rstrip("=")[:-1],
         hashlib.sha256(number).hexdigest(), hashlib.sha1(number).hexdigest(), hashlib.md5(number).hexdigest(),
-        # The sealed form is JSON; neither it nor its hexadecimal, as bytea prints, may show.
+        # The encrypted value is JSON. Neither this JSON nor its hexadecimal form, as bytea is printed, may occur.
         json.dumps([card["number"], card["cvc"]]), f'"{card["cvc"]}"'.encode().hex(), number[6:].hex(),
     ]  # fmt: skip
     tables = await everything(own.where)

@@ -1,4 +1,4 @@
-"""The page closes while its customer pays: one result, one event, and the money is right."""
+"""The page closes while its customer pays: there is one result and one event, and the money is right."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from support.own_service import Own
 from support.signed import sdk_body, send
 
 
-async def test_leaving_and_paying_at_once_is_one_end_and_the_money_is_right(own: Own) -> None:
+async def test_leaving_and_paying_at_once_has_one_result_and_the_money_is_right(own: Own) -> None:
     shop, context = own.merchant, own.context
     ends: Counter[str] = Counter()
 
@@ -32,7 +32,7 @@ async def test_leaving_and_paying_at_once_is_one_end_and_the_money_is_right(own:
         card = read_card("4242 4242 4242 4242", "12/39", "123", datetime.now(UTC).date())
 
         async def press() -> None:
-            # From well before the other's commit to well after it.
+            # The delays reach from well before the other request's commit to well after it.
             await asyncio.sleep(number % 16 / 1000)
             try:
                 await pay(context, seen, card, terms.agreement.hash)

@@ -1,4 +1,4 @@
-"""One-time codes by text: bounded for the installation, a range of numbers, an address and a number, in the database."""
+"""Limits on one-time codes by text: for the installation, a range of numbers, an IP address and a number."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ PHONE = "2125550187"
 
 
 def limited(own: Own, environment: str = "sandbox", **limits: int) -> tuple[Context, Counter[str]]:
-    """A service with these limits, and what its metrics would count."""
+    """A service with these limits, and the counts of its metrics."""
     settings = replace(own.context.settings, text_limits=TextLimits(**limits), environment=environment)
     noted: Counter[str] = Counter()
     return replace(own.context, settings=settings, texted=lambda outcome: noted.update([outcome])), noted
 
 
-async def test_of_forty_codes_asked_for_at_once_no_more_than_the_limit_go_out(own: Own) -> None:
+async def test_of_forty_codes_requested_at_once_no_more_than_the_limit_are_sent(own: Own) -> None:
     context, noted = limited(own, installation=7)
     phones = [f"212555{n:04d}" for n in range(40)]
     said = await asyncio.gather(*(count_code(context, "phone", phone, Browser(), NOW) for phone in phones))
@@ -43,7 +43,7 @@ async def test_of_forty_codes_asked_for_at_once_no_more_than_the_limit_go_out(ow
     assert noted == {Limit.INSTALLATION: 33}
 
 
-async def test_the_next_hour_begins_anew(own: Own) -> None:
+async def test_the_next_hour_begins_with_zero(own: Own) -> None:
     context, _ = limited(own, installation=1)
     said = [
         await count_code(context, "phone", PHONE, Browser(), NOW + timedelta(minutes=minutes))
@@ -59,14 +59,14 @@ async def test_numbers_that_share_area_code_and_exchange_share_a_limit(own: Own)
     assert said == [None, None, Limit.PREFIX, None]
 
 
-async def test_an_address_has_a_limit_over_all_numbers(own: Own) -> None:
+async def test_an_ip_address_has_a_limit_over_all_numbers(own: Own) -> None:
     context, _ = limited(own, address=2)
     asked = [("2125550001", "a"), ("2135550002", "a"), ("2145550003", "a"), ("2125550001", "b")]
     said = [await count_code(context, "phone", phone, Browser(network), NOW) for phone, network in asked]
     assert said == [None, None, Limit.ADDRESS, None]
 
 
-async def test_a_refused_code_counts_for_nobody(own: Own) -> None:
+async def test_a_refused_code_is_not_counted(own: Own) -> None:
     """Refused requests from one address do not count against the installation's limit."""
     context, _ = limited(own, installation=3, address=1)
     for _ in range(20):
@@ -75,7 +75,7 @@ async def test_a_refused_code_counts_for_nobody(own: Own) -> None:
     assert said == [None, None, Limit.INSTALLATION]
 
 
-async def test_somebody_elses_codes_do_not_lock_a_number_out_for_its_owner(own: Own) -> None:
+async def test_codes_that_strangers_request_do_not_block_a_number_for_its_owner(own: Own) -> None:
     context, _ = limited(own, "production")
     stranger = [await count_code(context, "phone", PHONE, Browser("stranger"), NOW) for _ in range(40)]
     assert Counter(stranger) == {None: NUMBER_FROM_ADDRESS_AN_HOUR, Limit.NUMBER_FROM_ADDRESS: 40 - 8}
@@ -83,13 +83,15 @@ async def test_somebody_elses_codes_do_not_lock_a_number_out_for_its_owner(own: 
     assert await count_code(context, "account-phone", PHONE, Browser("owner"), NOW) is None
 
 
-async def test_a_number_gets_no_more_than_its_total_from_however_many_addresses(own: Own) -> None:
+async def test_a_number_gets_no_more_codes_than_its_limit_from_any_number_of_ip_addresses(own: Own) -> None:
     context, _ = limited(own, "production")
     said = [await count_code(context, "phone", PHONE, Browser(f"a{n}"), NOW) for n in range(60)]
     assert Counter(said) == {None: NUMBER_AN_HOUR, Limit.NUMBER: 60 - NUMBER_AN_HOUR}
 
 
-async def test_a_browser_that_knows_the_number_gets_its_codes_when_all_others_are_used_up(own: Own) -> None:
+async def test_a_browser_that_used_the_number_before_gets_codes_even_when_the_number_s_limit_is_reached(
+    own: Own,
+) -> None:
     context, _ = limited(own, "production")
     for n in range(NUMBER_AN_HOUR):
         await count_code(context, "phone", PHONE, Browser(f"a{n}"), NOW)
@@ -103,7 +105,7 @@ async def test_a_browser_that_knows_the_number_gets_its_codes_when_all_others_ar
 
 
 @pytest.mark.parametrize("environment", ["sandbox", "production"])
-async def test_a_used_up_prefix_does_not_lock_out_the_owner_in_a_browser_that_knows_the_number(
+async def test_a_browser_that_used_the_number_before_gets_codes_even_when_its_prefix_s_limit_is_reached(
     own: Own, environment: str
 ) -> None:
     context, _ = limited(own, environment, prefix=2)
@@ -118,7 +120,7 @@ async def test_a_used_up_prefix_does_not_lock_out_the_owner_in_a_browser_that_kn
     assert await count_code(context, "phone", PHONE, Browser("x", mine), NOW) is None
 
 
-async def test_one_address_alone_cannot_use_up_a_prefix(own: Own) -> None:
+async def test_one_ip_address_alone_cannot_reach_the_limit_of_a_prefix(own: Own) -> None:
     usual = derived.text_limits({}, "production")
     context, _ = limited(own, "production", prefix=usual.prefix or 0, address=usual.address or 0)
     phones = [f"2125551{n:03d}" for n in range(70)]
@@ -127,7 +129,7 @@ async def test_one_address_alone_cannot_use_up_a_prefix(own: Own) -> None:
     assert await count_code(context, "phone", PHONE, Browser("owner"), NOW) is None
 
 
-async def test_the_sandbox_has_no_limit_unless_it_is_told_and_an_order_always_has_one(own: Own) -> None:
+async def test_the_sandbox_has_no_limits_unless_they_are_set_except_the_limit_of_an_order(own: Own) -> None:
     context, _ = limited(own)
     said = [await count_code(context, "phone", PHONE, Browser("a"), NOW) for _ in range(70)]
     assert set(said) == {None}
@@ -147,12 +149,12 @@ def test_the_settings_have_the_defaults_that_the_docs_state() -> None:
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "many", "1e3"])
-def test_a_limit_that_is_none_stops_the_start(text: str) -> None:
+def test_an_invalid_limit_stops_the_start(text: str) -> None:
     with pytest.raises(config.BadSettings, match="CUOTA_TEXTS_AN_HOUR: must be a whole number"):
         config.load({"CUOTA_TEXTS_AN_HOUR": text})
 
 
-def test_every_limit_has_its_series_from_the_start() -> None:
+def test_every_limit_has_its_metric_from_the_start() -> None:
     [family] = CODES_REFUSED.collect()
     there = {sample.labels["limit"] for sample in family.samples if sample.name.endswith("_total")}
     assert there == {limit.value for limit in Limit}

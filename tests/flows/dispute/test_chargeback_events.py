@@ -1,4 +1,4 @@
-"""What the processor reports of a chargeback is booked once, in any order; what the merchant answers is sent once."""
+"""The processor's events about a chargeback are booked once, in any order. The merchant's answer is sent once."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ async def all_of(own: Own, ids: Ids) -> list[Dispute]:
         (OPENED, LOST, WON),
     ],
 )
-async def test_a_lost_chargeback_is_booked_once_in_whatever_order_its_events_arrive(
+async def test_a_lost_chargeback_is_booked_once_in_any_order_of_its_events(
     own: Own, kinds: tuple[Any, ...]
 ) -> None:
     ids, charge_id = await an_order(own)
@@ -93,7 +93,7 @@ async def test_a_lost_chargeback_of_an_order_captured_in_part_is_both_a_refund_a
     assert [tuple(row) for row in rows] == [("refund", 500), ("void", 2000)]
 
 
-async def test_a_lost_chargeback_takes_what_was_captured_after_it_opened(own: Own) -> None:
+async def test_a_lost_chargeback_also_takes_the_amount_captured_after_it_opened(own: Own) -> None:
     ids, charge_id = await an_order(own, captured="5.00")
     await report(own, ids, charge_id, OPENED)
     order = {"orderId": str(ids[1])}
@@ -192,7 +192,7 @@ async def test_events_that_two_workers_apply_at_the_same_time_open_one_chargebac
 
 
 class LossyRails(CardRails):
-    """The card rails on a line that loses the first answers. `asked` are the keys of the replies that arrived."""
+    """The card rails on a line that loses the first answers. `asked` has the keys of the replies that arrived."""
 
     def __init__(self, rails: CardRails, lost: int) -> None:
         super().__init__(rails.active)
@@ -206,7 +206,7 @@ class LossyRails(CardRails):
             raise RailUnavailable("the answer was lost")
 
 
-async def test_evidence_whose_answer_was_lost_is_sent_again_with_the_same_key_and_then_never_again(
+async def test_evidence_whose_answer_was_lost_is_sent_once_more_with_the_same_key(
     own: Own,
 ) -> None:
     ids, charge_id = await an_order(own)

@@ -1,4 +1,4 @@
-"""A consumer's dispute: the money is withheld, the plan pauses, and the end moves the money once."""
+"""A consumer's dispute: the money is withheld, the plan is paused, and the dispute's end moves the money once."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ async def test_an_open_dispute_withholds_the_amount_and_pauses_the_plan(own: Own
     await agree(own)
 
 
-async def test_a_lost_dispute_is_refunded_when_nobody_can_appeal_and_never_before(own: Own) -> None:
+async def test_a_lost_dispute_is_refunded_only_when_nobody_can_appeal_any_more(own: Own) -> None:
     order = await captured(own)
     dispute = await opened(own, order, 4000)
     ids = own.merchant.merchant_id, dispute.dispute_id
@@ -90,7 +90,7 @@ async def test_a_lost_dispute_is_refunded_when_nobody_can_appeal_and_never_befor
     await agree(own)
 
 
-async def test_a_won_dispute_releases_the_money_and_payments_are_due_later(own: Own) -> None:
+async def test_a_won_dispute_releases_the_money_and_moves_the_due_dates_of_the_payments(own: Own) -> None:
     order = await captured(own)
     before = [row["due_on"] for row in await plan(own, order)]
     dispute = await opened(own, order, 10000)
@@ -108,7 +108,7 @@ async def test_a_won_dispute_releases_the_money_and_payments_are_due_later(own: 
     await agree(own)
 
 
-async def test_a_merchant_that_stays_silent_gets_a_reminder_and_then_loses(own: Own) -> None:
+async def test_a_merchant_that_does_not_answer_gets_a_reminder_and_then_loses(own: Own) -> None:
     order = await captured(own)
     dispute = await opened(own, order, 4000)
     own.service.clock.ahead += timedelta(days=11)
@@ -119,7 +119,7 @@ async def test_a_merchant_that_stays_silent_gets_a_reminder_and_then_loses(own: 
     await agree(own)
 
 
-async def test_what_the_merchant_accepts_is_final_and_refunded_at_once(own: Own) -> None:
+async def test_an_accepted_dispute_is_final_and_refunded_at_once(own: Own) -> None:
     order = await captured(own)
     dispute = await opened(own, order, 4000)
     ids = own.merchant.merchant_id, dispute.dispute_id
@@ -133,7 +133,7 @@ async def test_what_the_merchant_accepts_is_final_and_refunded_at_once(own: Own)
 
 
 @pytest.mark.parametrize("for_consumer", [True, False])
-async def test_the_losing_side_appeals_once_and_the_second_decision_is_final(
+async def test_the_losing_side_can_appeal_once_and_the_second_decision_is_final(
     *, own: Own, for_consumer: bool
 ) -> None:
     order = await captured(own)
@@ -155,7 +155,7 @@ async def test_the_losing_side_appeals_once_and_the_second_decision_is_final(
     await agree(own)
 
 
-async def test_a_refund_during_a_dispute_settles_as_much_of_it_and_nobody_is_credited_twice(own: Own) -> None:
+async def test_a_refund_during_a_dispute_reduces_the_dispute_and_nobody_is_credited_twice(own: Own) -> None:
     order = await captured(own)
     dispute = await opened(own, order, 4000)
     assert (await own.merchant.move(order, "refund", "15.00")).status_code == 200
@@ -171,7 +171,7 @@ async def test_a_refund_during_a_dispute_settles_as_much_of_it_and_nobody_is_cre
     await agree(own)
 
 
-async def test_a_withdrawn_dispute_releases_everything(own: Own) -> None:
+async def test_a_withdrawn_dispute_releases_all_withheld_money(own: Own) -> None:
     order = await captured(own)
     dispute = await opened(own, order, 4000)
     ids = own.merchant.merchant_id, dispute.dispute_id
@@ -182,7 +182,7 @@ async def test_a_withdrawn_dispute_releases_everything(own: Own) -> None:
 
 
 @pytest.mark.parametrize("cents", [0, -1, 10001])
-async def test_only_what_the_merchant_has_captured_can_be_disputed(own: Own, cents: int) -> None:
+async def test_only_a_captured_amount_can_be_disputed(own: Own, cents: int) -> None:
     order = await captured(own)
     with pytest.raises(Refused) as refused:
         await opened(own, order, cents)
@@ -218,7 +218,7 @@ async def test_a_return_notice_holds_the_next_payment_until_the_refund(own: Own)
     await agree(own)
 
 
-async def test_the_merchants_dispute_rate_is_a_fact_of_the_next_decision(own: Own) -> None:
+async def test_the_merchant_s_dispute_rate_is_a_fact_in_the_next_decision(own: Own) -> None:
     order = await captured(own)
     await captured(own)
     await opened(own, order, 4000)
@@ -231,7 +231,7 @@ async def test_the_merchants_dispute_rate_is_a_fact_of_the_next_decision(own: Ow
     assert json.loads(row["fact"]) == {"captures": 2, "disputes": 1}
 
 
-# The amount is never less than what is withheld: a CHECK refuses that, so both are changed then.
+# A CHECK refuses an amount below the withheld amount, so the test changes both.
 @pytest.mark.parametrize("change", ["withheld = 3999", "amount = 4001", "amount = 3999, withheld = 3999"])
 async def test_one_altered_cent_of_a_dispute_is_found(own: Own, change: str) -> None:
     dispute = await opened(own, await captured(own), 4000)

@@ -1,4 +1,4 @@
-"""What a side writes and sends: how often, what cannot be withdrawn, and that no file stays without its statement."""
+"""Statements and files in a dispute: how often a party can send them. No file is kept without its statement."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def test_nobody_can_withdraw_a_chargeback(own: Own) -> None:
     assert found.dispute.status is DisputeStatus.OPEN
 
 
-async def test_files_of_a_statement_that_lost_a_race_are_deleted(own: Own) -> None:
+async def test_the_files_of_a_statement_that_came_too_late_are_deleted(own: Own) -> None:
     ids = own.merchant.merchant_id, UUID((await captured(own.merchant))["orderId"])
     file = EvidenceFile("note.txt", "text/plain", b"Nothing came.")
     given = own.context, *ids, DisputeReason.NOT_RECEIVED, 4000, "Nothing came.", (file,)
@@ -69,7 +69,7 @@ async def test_an_erasure_deletes_files_whose_statement_was_never_saved(own: Own
     assert (await shop.move(order, "capture", "100.00")).status_code == 200
     dispute = await disputed(shop, order, 4000)
     ids = shop.merchant_id, dispute.dispute_id
-    # As if the service had been killed before it saved the statement.
+    # Simulate a service that was killed before it saved the statement.
     file = EvidenceFile("note.txt", "text/plain", b"Nothing came.")
     await store_evidence(own.context, *ids, DisputeParty.CONSUMER, "Look", (file,))
     await answer_dispute.withdraw_dispute(own.context, *ids)

@@ -1,4 +1,4 @@
-"""The worked example of docs/disputes.md is what the service does, to the cent."""
+"""The service does exactly what the worked example of docs/disputes.md says."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LINES = "SELECT type, net FROM settlement_lines WHERE order_id = ANY ($1::uuid[
 
 
 def example() -> list[tuple[str, int]]:
-    """The lines of the page's table, in cents."""
+    """Return the lines of the page's table, in cents."""
     table = PAGE.read_text().partition("## One example, to the cent")[2].partition("**If you had won,**")[0]
     found = [row for row in _ROW.findall(table) if row[1]]
     return [(kind, int(amount.replace(".", "")) * (-1 if sign else 1)) for _, kind, sign, amount in found]
@@ -38,7 +38,7 @@ async def lines(own: Own, *orders: dict[str, Any]) -> list[tuple[str, int]]:
     return [(row["type"], row["net"]) for row in await own.context.pool.fetch(_LINES, ids)]
 
 
-async def test_the_example_of_the_page_is_what_happens(own: Own) -> None:
+async def test_the_service_does_what_the_example_says(own: Own) -> None:
     await write_terms(own.merchant, percent=590, fixed=30, refund_fee="kept")
     first = await captured(own.merchant, "119.96")
     dispute = await disputed(own.merchant, first, 4000, text="The mug never came.")
@@ -55,12 +55,12 @@ async def test_the_example_of_the_page_is_what_happens(own: Own) -> None:
     shown = example()
     assert len(shown) == 7
     assert after == shown
-    # Nothing moved before the time to appeal was over.
+    # No money moves before the time to appeal is over.
     assert before == shown[:5]
     assert [sum(net for _, net in part) for part in (shown[:2], shown[2:5], shown[5:])] == [11258, 14790, 0]
 
 
-async def test_a_refund_instead_of_an_answer_costs_the_merchant_once(own: Own) -> None:
+async def test_a_refund_instead_of_an_answer_costs_the_merchant_the_amount_once(own: Own) -> None:
     order = await captured(own.merchant, "119.96")
     await disputed(own.merchant, order, 4000)
     assert (await own.merchant.move(order, "refund", "40.00")).status_code == 200

@@ -1,4 +1,4 @@
-"""A merchant's secrets are replaced without a gap: the old one works for a day beside the new one."""
+"""A merchant's secrets are replaced without an interruption: the old secret is valid for a day beside the new one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def rotate(merchant: Merchant, kind: SecretKind, **more: Any) -> Rotated:
 
 
 async def over(merchant: Merchant, kind: SecretKind) -> None:
-    """The day is over. Secrets live by the real clock: the row is moved, since time cannot be."""
+    """Simulate that the day is over. Secrets expire by the real clock, so move the row's time instead of the clock."""
     await merchant.service.context.pool.fetchrow(
         f"UPDATE merchants SET old_{kind}_secret_ends_at = now() WHERE merchant_id = $1", merchant.merchant_id
     )
@@ -42,7 +42,7 @@ async def status(merchant: Merchant, secret: str) -> int:
 
 
 async def hook(merchant: Merchant) -> tuple[dict[str, str], bytes]:
-    """The webhook of a new order, sent to the order's own address."""
+    """Return the webhook of a new order, sent to the order's own address."""
     async with receiving() as receiver:
         more = {"merchant": {**order_body()["merchant"], "statusCallbackUrl": receiver.url}}  # type: ignore[dict-item]
         await merchant.create(**more)
@@ -68,7 +68,7 @@ async def test_for_a_day_requests_signed_with_the_old_or_the_new_signing_secret_
     assert [await status(merchant, secret) for secret in (old, new)] == [401, 200]
 
 
-async def test_x_pay_signature_is_made_with_the_old_signing_secret_until_the_day_is_over(
+async def test_for_a_day_the_header_x_pay_signature_is_made_with_the_old_signing_secret(
     merchant: Merchant,
 ) -> None:
     old = merchant.signing_secret
@@ -80,7 +80,7 @@ async def test_x_pay_signature_is_made_with_the_old_signing_secret_until_the_day
     assert headers["x-pay-signature"] == pay_signature(new, body)
 
 
-async def test_for_a_day_webhooks_carry_the_signatures_of_both_webhook_secrets(merchant: Merchant) -> None:
+async def test_for_a_day_webhooks_have_the_signatures_of_both_webhook_secrets(merchant: Merchant) -> None:
     old = await webhook_secret(merchant)
     assert standard(await hook(merchant), old)
     new = (await rotate(merchant, SecretKind.WEBHOOK)).secret
@@ -93,7 +93,7 @@ async def test_for_a_day_webhooks_carry_the_signatures_of_both_webhook_secrets(m
 async def test_a_second_rotation_within_the_day_is_refused_and_changes_nothing(
     merchant: Merchant, kind: SecretKind
 ) -> None:
-    """The old secret is the one in use: a repeated command must not end it."""
+    """The merchant still uses the old secret, so a repeated command must not end it."""
     await rotate(merchant, kind)
     before = await merchant.service.context.pool.fetchrow(
         "SELECT * FROM merchants WHERE merchant_id = $1", merchant.merchant_id
@@ -106,7 +106,7 @@ async def test_a_second_rotation_within_the_day_is_refused_and_changes_nothing(
     assert before == after
 
 
-async def test_a_new_secret_that_got_lost_is_replaced_and_the_old_one_goes_on(merchant: Merchant) -> None:
+async def test_a_lost_new_secret_can_be_replaced_and_the_old_one_is_still_valid(merchant: Merchant) -> None:
     old = merchant.signing_secret
     with pytest.raises(BadMerchant, match="no old signing secret"):
         await rotate(merchant, SecretKind.SIGNING, again=True)
@@ -122,7 +122,7 @@ async def test_an_old_secret_can_be_ended_at_once(merchant: Merchant) -> None:
     new = await rotate(merchant, SecretKind.SIGNING)
     await rotate_secrets.end_old_secret(merchant.service.context, merchant.name, SecretKind.SIGNING)
     assert [await status(merchant, secret) for secret in (old, new.secret)] == [401, 200]
-    # Also where an older one still lives: whoever says 0 hours means it.
+    # A lifetime of 0 hours ends every old secret, even one that was rotated before.
     await rotate(merchant, SecretKind.SIGNING)
     last = await rotate(merchant, SecretKind.SIGNING, lives=timedelta(0))
     assert last.old_ends_at is None
@@ -131,7 +131,7 @@ async def test_an_old_secret_can_be_ended_at_once(merchant: Merchant) -> None:
         await rotate_secrets.end_old_secret(merchant.service.context, merchant.name, SecretKind.SIGNING)
 
 
-async def test_an_endpoints_secret_is_rotated_by_its_id_or_address_and_by_nobody_elses(
+async def test_an_endpoint_s_secret_is_rotated_by_its_id_or_address_but_not_by_another_merchant(
     merchant: Merchant, auto_merchant: Merchant
 ) -> None:
     context, url = merchant.service.context, "http://127.0.0.1:9/hooks"

@@ -1,4 +1,5 @@
-"""An uncaptured order is voided before its second installment is due, even if other work is late or a rail is silent."""
+"""An uncaptured order is voided before its second installment is due, even if other work is late or a rail does not
+answer."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from support.own_service import Own
 
 
 async def authorized(own: Own, at: datetime | None = None) -> UUID:
-    """An approved order without a capture."""
+    """Make an approved order without a capture."""
     if at is not None:
         set_clock(own, at)
     created = await own.merchant.create("100.00")
@@ -38,7 +39,7 @@ async def told(own: Own, order_id: UUID) -> list[str]:
     return [row["type"] for row in rows]
 
 
-async def test_a_worker_that_comes_late_voids_and_charges_nobody(own: Own) -> None:
+async def test_a_late_worker_voids_the_order_and_charges_no_card(own: Own) -> None:
     order_id = await authorized(own, datetime(2027, 1, 5, 15, tzinfo=ZONE))
     set_clock(own, datetime(2027, 1, 19, 0, 5, tzinfo=ZONE))
     while await settle_due_orders(own.context):
@@ -51,10 +52,11 @@ async def test_a_worker_that_comes_late_voids_and_charges_nobody(own: Own) -> No
 @pytest.mark.parametrize(
     "pressed", [datetime(2027, 3, 5, 23, 30, tzinfo=ZONE), datetime(2027, 1, 5, 23, 59, 50, tzinfo=ZONE)]
 )
-async def test_an_authorization_never_stands_when_the_second_installment_falls_due(
+async def test_an_authorization_has_ended_when_the_second_installment_is_due(
     own: Own, pressed: datetime
 ) -> None:
-    # Before the clocks go forward thirteen days end an hour later; an answer may come after midnight.
+    # If the clocks go forward meanwhile, thirteen days end an hour later. Also, the card's answer may arrive after
+    # midnight.
     rail = FlakyRail(own.context.rails.card, lost=1)
     own.service.context, context = with_rail(own.context, rail), own.context
     with pytest.raises(Charging):
@@ -77,7 +79,9 @@ async def test_an_authorization_never_stands_when_the_second_installment_falls_d
     assert await charged(own) == [(1, 2500, "paid")]
 
 
-async def test_a_silent_card_rail_holds_up_neither_the_warnings_nor_the_end(own: Own) -> None:
+async def test_a_card_rail_that_does_not_answer_delays_neither_the_warnings_nor_the_end_of_the_authorization(
+    own: Own,
+) -> None:
     order_id = await authorized(own)
     own.service.clock.ahead += timedelta(days=9)
     silent = with_rail(own.context, FlakyRail(own.context.rails.card, lost=10_000, arrives=False))
@@ -94,15 +98,13 @@ async def test_a_silent_card_rail_holds_up_neither_the_warnings_nor_the_end(own:
 
 
 class _Broken(FlakyRail):
-    """A rail with a bug of its own about some cards, which nothing around it mends."""
+    """A rail that raises an unexpected error for some cards."""
 
     async def charge(self, asked: ChargeRequest) -> CardAnswer:
         raise ValueError("garbage")
 
 
-async def test_orders_that_fail_leave_the_others_their_turn(
-    own: Own, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_orders_that_fail_do_not_block_other_orders(own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(due_orders, "BATCH", 2)
     for _ in range(3):
         order_id = await authorized(own)
@@ -114,7 +116,7 @@ async def test_orders_that_fail_leave_the_others_their_turn(
     set_clock(own, agreed.found.plan[1].charge_at)
     for _ in range(4):
         await settle_due_orders(replace(broken))
-    # Each was asked for in its turn, though each fails: none stood before the others for ever.
+    # Each order was tried once although all fail: no order blocks the others.
     async with own.owner() as owner:
         asked = await owner.fetchval("SELECT count(DISTINCT order_id) FROM charges WHERE installment = 2")
     assert asked == 3

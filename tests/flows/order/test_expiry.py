@@ -30,13 +30,13 @@ from support.makers import Merchant, Running, checkout, complete
 
 
 def later(service: Running, **by: float) -> Context:
-    """The service's context with a clock of its own: the one that other tests share is not moved."""
+    """Return the service's context with a separate clock, because other tests share the service's clock."""
     ahead = timedelta(**by)
     return replace(service.context, now=lambda: datetime.now(UTC) + ahead)
 
 
 async def settle_all(context: Context) -> None:
-    """What the worker does, until nothing is due. Orders of other tests may be among it."""
+    """Do all due work, as the worker does. Orders of other tests may be included."""
     while await settle_due_orders(context):
         pass
 
@@ -70,7 +70,7 @@ async def test_an_order_that_nobody_finished_is_abandoned_after_60_minutes(merch
     assert_refused(answer, 422, "order_not_completed")
 
 
-async def test_a_consumer_who_comes_too_late_cannot_pay_even_before_the_worker_came(
+async def test_a_consumer_cannot_pay_after_the_expiry_even_if_the_worker_has_not_run_yet(
     merchant: Merchant,
 ) -> None:
     order = await merchant.create()
@@ -79,7 +79,7 @@ async def test_a_consumer_who_comes_too_late_cannot_pay_even_before_the_worker_c
     assert await count(merchant, order, "charges") == 0
 
 
-async def test_a_final_order_does_not_lapse(merchant: Merchant) -> None:
+async def test_a_final_order_does_not_expire(merchant: Merchant) -> None:
     approved = await merchant.approved("10.00")
     left = await merchant.create()
     await leave_checkout(merchant.service.context, merchant.merchant_id, UUID(left["orderId"]))
@@ -101,7 +101,7 @@ async def press(merchant: Merchant, seen: Any, context: Context) -> None:
 
 
 async def assert_consistent(merchant: Merchant, order: dict[str, Any], pressed: object) -> str:
-    """Exactly one outcome, and everything agrees on it; answers which."""
+    """Check that the order has exactly one outcome and that all records agree on it. Return the outcome."""
     status = str((await merchant.read(order))["orderStatus"])
     happened = await events_of(merchant, order)
     charges, plan = await count(merchant, order, "charges"), await count(merchant, order, "installments")
@@ -118,7 +118,7 @@ async def assert_consistent(merchant: Merchant, order: dict[str, Any], pressed: 
 
 
 @pytest.mark.parametrize("round_", range(6))
-async def test_a_consumer_at_the_moment_of_the_lapse_wins_or_loses_whole(
+async def test_a_payment_at_the_moment_of_the_expiry_either_succeeds_or_fails_completely(
     merchant: Merchant, round_: int
 ) -> None:
     context = merchant.service.context
@@ -128,7 +128,7 @@ async def test_a_consumer_at_the_moment_of_the_lapse_wins_or_loses_whole(
         seen, _ = await checkout(merchant.service, merchant.merchant_id, order)
 
         async def lapse(order_id: UUID = order_id, turn: int = turn) -> None:
-            # Begun at differing moments, so that it meets the other at differing statements.
+            # The job begins at different moments, so that it meets different statements of the press.
             for _ in range(2 * turn + round_):
                 await asyncio.sleep(0)
             await lapse_order(later(merchant.service, hours=2), merchant.merchant_id, order_id)
@@ -140,8 +140,8 @@ async def test_a_consumer_at_the_moment_of_the_lapse_wins_or_loses_whole(
         await assert_consistent(merchant, order, pressed)
 
 
-async def test_the_lapse_can_win_and_the_consumer_can_win(merchant: Merchant) -> None:
-    # The control for the race above: both results occur, and each is complete.
+async def test_the_expiry_and_the_consumer_can_both_win_the_race(merchant: Merchant) -> None:
+    # This test proves that the race above can have both results, and that each is complete.
     first, second = await merchant.create("40.00"), await merchant.create("40.00")
     seen = [(await checkout(merchant.service, merchant.merchant_id, order))[0] for order in (first, second)]
     lapsing = later(merchant.service, hours=2)
@@ -163,7 +163,7 @@ async def test_an_authorization_that_nobody_captured_expires(merchant: Merchant)
     assert (record["amount"], record["voidedAmount"], record["capturedAmount"]) == (0, 100, 0)
     assert len(record["voids"]) == 1
     assert (await events_of(merchant, order))[-1] == "authorization.expired"
-    # What the consumer paid at the authorization goes back to the card.
+    # The first payment goes back to the card.
     row = await merchant.service.context.pool.fetchrow(
         "SELECT sum(amount)::bigint AS cents FROM card_refunds WHERE merchant_id = $1 AND order_id = $2",
         merchant.merchant_id, order["orderId"],
@@ -191,7 +191,9 @@ async def test_a_captured_order_does_not_expire(merchant: Merchant) -> None:
 
 
 @pytest.mark.parametrize("operation", ["capture", "void"])
-async def test_after_the_expiry_a_capture_or_void_is_told_so(merchant: Merchant, operation: str) -> None:
+async def test_after_the_expiry_a_capture_or_void_is_refused_as_expired(
+    merchant: Merchant, operation: str
+) -> None:
     order = await merchant.approved("100.00")
     await settle_all(later(merchant.service, days=13, minutes=1))
     answer = await merchant.move(order, operation, "1.00")
@@ -202,7 +204,7 @@ async def test_after_the_expiry_a_capture_or_void_is_told_so(merchant: Merchant,
 @pytest.mark.parametrize(
     ("kind", "flow"), [(MovementKind.CAPTURE, capture_order), (MovementKind.VOID, void_order)]
 )
-async def test_an_ended_authorization_is_refused_before_the_worker_came(
+async def test_a_capture_after_the_authorization_s_end_is_refused_even_if_the_worker_has_not_run_yet(
     merchant: Merchant, kind: MovementKind, flow: Any
 ) -> None:
     order = await merchant.approved("100.00")
@@ -213,7 +215,7 @@ async def test_an_ended_authorization_is_refused_before_the_worker_came(
     assert (await merchant.read(order))["paymentState"] == "AUTHORIZED"
 
 
-async def test_two_workers_expire_an_authorization_once(merchant: Merchant) -> None:
+async def test_two_workers_together_expire_an_authorization_once(merchant: Merchant) -> None:
     order = await merchant.approved("100.00")
     context = later(merchant.service, days=13, minutes=1)
     await asyncio.gather(*(settle_due_orders(context) for _ in range(4)))
@@ -222,9 +224,11 @@ async def test_two_workers_expire_an_authorization_once(merchant: Merchant) -> N
     assert (await events_of(merchant, order)).count("authorization.expired") == 1
 
 
-async def test_a_charge_whose_answer_was_lost_is_looked_up_not_lapsed(merchant: Merchant) -> None:
+async def test_a_charge_whose_answer_was_lost_is_looked_up_before_the_order_can_expire(
+    merchant: Merchant,
+) -> None:
     class Silent(CardRails):
-        """A card network that charges and whose answer never arrives."""
+        """A card network that charges the card, but whose answer never arrives."""
 
         async def charge(self, asked: ChargeRequest) -> CardAnswer:
             await super().charge(asked)
@@ -241,7 +245,7 @@ async def test_a_charge_whose_answer_was_lost_is_looked_up_not_lapsed(merchant: 
     assert await assert_consistent(merchant, order, None) == "Approved"
 
 
-async def test_three_failed_cards_decline_before_any_expiry(merchant: Merchant) -> None:
+async def test_three_failed_cards_decline_the_order_before_it_expires(merchant: Merchant) -> None:
     order = await merchant.create("40.00")
     for _ in range(3):
         await complete(merchant.service, merchant.merchant_id, order, card="4000 0000 0000 0002")

@@ -1,4 +1,4 @@
-"""Refunds to cards happen once for each key, whatever answer is lost and however many workers run."""
+"""A card refund happens once for each key, whatever answer is lost and however many workers run."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from support.own_service import Own, opened_own
 
 
 async def owed(own: Own, orders: int = 1) -> None:
-    """Orders of 100.00, each with 15.00 to go back to its card."""
+    """Make orders of 100.00, each with a card refund of 15.00 that is due."""
     for _ in range(orders):
         order = await own.auto_merchant.approved("100.00")
         assert (await own.auto_merchant.move(order, "refund", "90.00")).status_code == 200
 
 
 async def books(own: Own) -> tuple[list[str], list[int], list[int]]:
-    """Our states, the ledger's card refunds, and those of the card network's own books."""
+    """Return our states of the card refunds, the ledger's card refunds, and those in the card network's own records."""
     assert (await verify(own.context.pool)).disagreements == []
     async with own.owner() as owner:
         states = await owner.fetch("SELECT state FROM card_refunds ORDER BY state")
@@ -31,14 +31,14 @@ async def books(own: Own) -> tuple[list[str], list[int], list[int]]:
     return [row[0] for row in states], [row[0] for row in ledger], [row[0] for row in network]
 
 
-async def test_what_is_owed_reaches_the_card_and_the_ledger_once(own: Own) -> None:
+async def test_a_due_card_refund_reaches_the_card_and_the_ledger_once(own: Own) -> None:
     await owed(own)
     assert await return_money(own.context) == 1
     assert await return_money(own.context) == 0
     assert await books(own) == (["succeeded"], [1500], [1500])
 
 
-async def test_two_workers_at_once_claim_nothing_twice(own: Own) -> None:
+async def test_two_workers_at_once_claim_no_card_refund_twice(own: Own) -> None:
     await owed(own, 8)
     rails = [FlakyRail(own.context.rails.card) for _ in range(2)]
     async with opened_own(own.service.settings, own.where) as second:
@@ -50,7 +50,7 @@ async def test_two_workers_at_once_claim_nothing_twice(own: Own) -> None:
     assert await books(own) == (["succeeded"] * 8, [1500] * 8, [1500] * 8)
 
 
-async def test_an_unreachable_rail_is_asked_again_later_under_the_same_key(own: Own) -> None:
+async def test_an_unreachable_rail_is_called_again_later_with_the_same_key(own: Own) -> None:
     await owed(own)
     rail = FlakyRail(own.context.rails.card, lost=2, arrives=False)
     context = with_rail(own.context, rail)
@@ -64,7 +64,7 @@ async def test_an_unreachable_rail_is_asked_again_later_under_the_same_key(own: 
     assert await books(own) == (["succeeded"], [1500], [1500])
 
 
-async def test_a_rail_whose_answer_was_lost_gives_the_money_back_once(own: Own) -> None:
+async def test_a_rail_whose_answer_was_lost_refunds_the_money_once(own: Own) -> None:
     await owed(own)
     context = with_rail(own.context, FlakyRail(own.context.rails.card, lost=1))
     assert await return_money(context) == 1
@@ -74,10 +74,10 @@ async def test_a_rail_whose_answer_was_lost_gives_the_money_back_once(own: Own) 
     assert await books(own) == (["succeeded"], [1500], [1500])
 
 
-async def test_what_the_rail_refuses_stays_owed_to_the_consumer(own: Own) -> None:
+async def test_a_card_refund_that_the_rail_refuses_is_still_owed_to_the_consumer(own: Own) -> None:
     await owed(own)
     async with own.owner() as owner:
-        # The card network has returned the money of this charge already, by a dispute for instance.
+        # The card network has already returned the money of this charge, for example after a dispute.
         await owner.execute("UPDATE card_simulator.charges SET refunded = amount")
     assert await return_money(own.context) == 1
     assert (await verify(own.context.pool)).disagreements == []
@@ -117,7 +117,7 @@ async def test_a_worker_whose_lease_ran_out_books_nothing_a_second_time(own: Own
     assert await books(own) == (["succeeded"], [1500], [1500])
 
 
-async def test_one_that_cannot_be_settled_holds_up_no_other(own: Own) -> None:
+async def test_a_card_refund_that_cannot_be_saved_does_not_delay_the_others(own: Own) -> None:
     await owed(own, 3)
     async with own.owner() as owner:
         first = await owner.fetchval("SELECT card_refund_id FROM card_refunds ORDER BY try_at LIMIT 1")

@@ -1,4 +1,4 @@
-"""The calls of the bank in these tests fail on purpose; nobody needs to read the log."""
+"""Silences the log: calls of the bank fail in these tests on purpose."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Random captures, refunds, disputes, chargebacks and adjustments with fees, over many days, to banks that pay, return and reject.
+"""A campaign of random captures, refunds, disputes, chargebacks and adjustments over many days, with banks that pay,
+return and reject.
 
-Lines, ledger, payouts, bank files and the bank's own books agree to the cent with a small model, of each merchant and in total. The suite runs a
-short campaign. `make faults` runs a long one; FAULTS_OPERATIONS sets its number of operations, and FAULTS_SEED repeats one.
+Lines, ledger, payouts, bank files and the bank's own records agree to the cent with a small model, for each merchant
+and in total. The suite runs a short campaign. `make faults` runs a long one; FAULTS_OPERATIONS sets its number of
+operations, and FAULTS_SEED repeats one.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from support.payout_model import Model, OrderModel
 from support.payouts import CHANGED
 
 OPERATIONS, DAYS = (int(os.environ.get("FAULTS_OPERATIONS", "20000")), 90) if LONG else (240, 16)
-# What happens next, beside a merchant's cutoff, which has the merchant's number.
+# What happens next. A number stands for the cutoff of the merchant with this number.
 BANK, DISPUTES = -1, -2
 BEHAVIOURS = ("pays", "pays", "pays", "returned", "rejected")
 ENDS = {"pays": "paid", "returned": "returned", "rejected": "returned"}
@@ -46,7 +48,7 @@ AT_BANK = """SELECT p.status, p.amount, o.amount AS taken, o.behaviour FROM payo
 
 
 def every_kind_of_terms(begun: datetime) -> Sequence[SettlementTerms]:
-    """Return terms with each refund policy, each with other fees, reserves and schedules."""
+    """Return terms for each refund policy, with different fees, reserves and schedules."""
     return (
         SettlementTerms(1, begun, 590, 30, RefundFee.KEPT, minimum=2500, reserve=750, reserve_days=3, time_zone="Asia/Kathmandu"),
         SettlementTerms(1, begun, 333, 0, RefundFee.RETURNED, PayoutSchedule.WEEKLY, reserve=10_000, reserve_days=2),
@@ -73,7 +75,7 @@ async def merchants_of(own: Own) -> AsyncIterator[list[Model]]:
 
 
 async def change_account(own: Own, model: Model, behaviour: str) -> None:
-    """Put another bank account in force, as after the delay of a change. Payouts that were paused continue."""
+    """Put another bank account in force, as after the delay of a change. Then paused payouts continue."""
     context, model.account = own.context, uuid4()
     sealed = seal(context.vault, model.account, CHANGED[behaviour])
     merchant_id = model.merchant.merchant_id
@@ -83,7 +85,7 @@ async def change_account(own: Own, model: Model, behaviour: str) -> None:
 
 
 async def operate(own: Own, model: Model, chance: random.Random) -> None:
-    """Do one random thing with the merchant's money through the API, and tell the model."""
+    """Do one random operation with the merchant's money through the API, and update the model."""
     merchant = model.merchant
     what = chance.choices(("capture", "refund", "adjust", "dispute", "charge_back"), (10, 6, 1, 3, 1))[0]
     if what in {"dispute", "charge_back"}:
@@ -112,12 +114,12 @@ async def operate(own: Own, model: Model, chance: random.Random) -> None:
 
 
 async def reach(own: Own, models: list[Model], until: datetime, *, closes: bool = True) -> None:
-    """Close every cutoff up to a time, and ask the bank about every payout, each at its own instant."""
+    """Close every cutoff up to a time, and look up every payout at the bank, each at its own time."""
     while True:
         for model in models:
             await settled(own.context, model.merchant.merchant_id)
         ((bank_at,),) = [tuple(row) for row in await own.context.pool.fetch(BANK_DUE)]
-        # A line waits for the cutoff before it, so without closings nothing that would add a line happens.
+        # A line waits until the previous cutoff is closed. While cutoffs are not closed, no operation may add a line.
         ((dispute_at,),) = [tuple(row) for row in await own.context.pool.fetch(NEXT)] if closes else [(None,)]
         coming = [(at, who) for at, who in ((bank_at, BANK), (dispute_at, DISPUTES)) if at is not None]
         for number, model in enumerate(models):
@@ -138,7 +140,7 @@ async def reach(own: Own, models: list[Model], until: datetime, *, closes: bool 
 
 
 async def ask_bank(own: Own, models: list[Model]) -> None:
-    """Send or look up what is due, and tell the models what came back."""
+    """Send or look up the due payouts, and update the models with the returned ones."""
     assert await send_payouts(own.context)
     for model in models:
         for row in await own.context.pool.fetch(BACK, model.merchant.merchant_id):
@@ -160,7 +162,7 @@ async def test_lines_ledger_payouts_and_the_bank_agree_to_the_cent_over_many_day
                 # An authorization ends after 13 days.
                 for model in models:
                     model.orders.clear()
-        # Let the bank finish what it has.
+        # Let the bank finish the payouts that it has.
         await reach(own, models, begun + timedelta(days=DAYS + 15), closes=False)
         for model in models:
             await agree(own, model)
@@ -168,7 +170,7 @@ async def test_lines_ledger_payouts_and_the_bank_agree_to_the_cent_over_many_day
 
 
 async def agree(own: Own, model: Model) -> None:
-    """Compare one merchant's lines, payouts and totals, and the bank's own book, with the model."""
+    """Compare one merchant's lines, payouts and totals, and the bank's own records, with the model."""
     merchant_id = model.merchant.merchant_id
     payouts, lines = await rows(own, PAYOUTS, merchant_id), await rows(own, LINES, merchant_id)
     assert [row["amount"] for row in payouts] == model.payouts
@@ -196,8 +198,8 @@ async def agree(own: Own, model: Model) -> None:
 
 
 async def agree_together(own: Own, models: list[Model]) -> None:
-    """Compare the trial balance of all merchants with the models, and let `cuota verify` look at everything."""
-    # A few random operations may leave one merchant with a debt, but never all of them.
+    """Compare the trial balance of all merchants with the models, and run `cuota verify`."""
+    # After a few random operations, one merchant may have a debt, but never all merchants.
     assert any(model.payouts for model in models)
     forever = datetime.max.replace(tzinfo=own.service.clock.now().tzinfo)
     books = {each.account: each.balance for each in await balances(own.context.pool, forever)}

@@ -38,7 +38,7 @@ def later(context: Context, by: timedelta) -> Context:
 
 
 async def production_merchant(context: Context) -> UUID:
-    """A merchant without the sandbox's test account."""
+    """Make a merchant without the sandbox's test account."""
     settings = replace(context.settings, environment="production")
     terms = MerchantTerms(name=f"Bank {secrets.token_hex(6)}")
     return (await create_merchant(replace(context, settings=settings), terms)).merchant.merchant_id
@@ -60,14 +60,14 @@ async def test_production_gives_no_test_account(merchant: Merchant) -> None:
     assert (await read_standing(context, merchant_id)).in_force is None
 
 
-async def test_a_merchant_whose_name_is_taken_leaves_no_bank_account_behind(own: Own) -> None:
+async def test_no_bank_account_is_created_for_a_merchant_whose_name_is_taken(own: Own) -> None:
     before = await own.context.pool.fetch("SELECT count(*) AS n FROM bank_accounts")
     with pytest.raises(BadMerchant, match="already a merchant"):
         await create_merchant(own.context, MerchantTerms(name=own.merchant.name))
     assert await own.context.pool.fetch("SELECT count(*) AS n FROM bank_accounts") == before
 
 
-async def test_a_start_of_the_sandbox_gives_earlier_merchants_the_test_account_once(own: Own) -> None:
+async def test_the_start_of_the_sandbox_gives_existing_merchants_the_test_account_once(own: Own) -> None:
     merchant_id = await production_merchant(own.context)
     await give_test_accounts(own.context)
     await give_test_accounts(own.context)
@@ -118,7 +118,7 @@ async def test_a_second_change_replaces_the_first_one_which_never_takes_effect(m
     assert last.in_force.last4 == "2222"
 
 
-async def test_changes_at_the_same_moment_leave_one_of_them(merchant: Merchant) -> None:
+async def test_of_several_changes_at_the_same_moment_one_is_pending(merchant: Merchant) -> None:
     context, merchant_id = merchant.service.context, merchant.merchant_id
     await asyncio.gather(
         *(change_bank_account(context, merchant_id, each) for each in (FIRST, SECOND, THIRD))
@@ -146,7 +146,7 @@ async def test_the_account_in_force_cannot_be_canceled(merchant: Merchant) -> No
     assert await cancel_change(later(context, CHANGE_DELAY), merchant_id) is None
 
 
-async def test_the_numbers_are_stored_encrypted_and_open_for_their_own_account_only(
+async def test_the_numbers_are_stored_encrypted_and_can_be_decrypted_only_for_their_own_account(
     merchant: Merchant,
 ) -> None:
     context, merchant_id = merchant.service.context, merchant.merchant_id
@@ -163,7 +163,7 @@ async def paused(own: Own, merchant_id: UUID) -> datetime | None:
     return await bank_accounts.paused_since(own.context.pool, merchant_id)
 
 
-async def test_payouts_that_are_paused_continue_when_the_new_account_takes_effect_and_not_before(
+async def test_paused_payouts_continue_when_the_new_account_takes_effect_and_not_before(
     own: Own,
 ) -> None:
     context, merchant_id = own.context, own.merchant.merchant_id
@@ -178,7 +178,7 @@ async def test_payouts_that_are_paused_continue_when_the_new_account_takes_effec
     assert await resume_payouts(later(context, CHANGE_DELAY)) == 0
 
 
-async def test_a_pause_goes_on_if_the_change_is_canceled_and_ends_with_one_that_was_pending_before(
+async def test_payouts_stay_paused_if_the_change_is_canceled_and_continue_with_a_change_that_was_pending_before_the_pause(
     own: Own,
 ) -> None:
     context, merchant_id = own.context, own.merchant.merchant_id
@@ -194,7 +194,7 @@ async def test_a_pause_goes_on_if_the_change_is_canceled_and_ends_with_one_that_
     assert await resume_payouts(later(context, CHANGE_DELAY)) == 1
 
 
-async def test_a_database_administrator_cannot_store_digits_that_are_none(own: Own) -> None:
+async def test_the_database_refuses_last_digits_that_are_no_digits(own: Own) -> None:
     async with own.owner() as owner:
         with pytest.raises(asyncpg.CheckViolationError):
             await owner.execute("UPDATE bank_accounts SET last4 = '12'")

@@ -1,4 +1,5 @@
-"""A batch closes at the merchant's cutoff into one payout: its lines, its ledger row, its reserve and its event, all or nothing."""
+"""A batch closes at the merchant's cutoff into one payout. Its lines, ledger row, reserve and event are saved together
+or not at all."""
 
 from __future__ import annotations
 
@@ -80,7 +81,7 @@ async def test_a_batch_becomes_one_payout_with_its_ledger_row_and_its_event(own:
     assert (held["closed"], held["open_net"], held["open_moved"], held["close_at"]) == (3, 0, 0, None)
 
 
-async def test_a_movement_after_the_cutoff_is_in_the_next_batch_however_late_the_batch_closes(
+async def test_a_movement_after_the_cutoff_is_in_the_next_batch_even_if_the_batch_closes_late(
     own: Own,
 ) -> None:
     merchant = own.merchant.merchant_id
@@ -119,7 +120,7 @@ async def test_a_stopped_service_closes_each_missed_cutoff_once_and_in_order(own
     order = await captured(own, "10.00")
     cutoffs = []
     for amount in ("11.00", "12.00", "13.00"):
-        # Nobody closes anything at these cutoffs.
+        # No worker closes a batch at these cutoffs.
         first = await cutoff_of(own, merchant)
         assert first is not None
         cutoffs.append(first + timedelta(days=len(cutoffs)))
@@ -137,7 +138,7 @@ async def test_a_stopped_service_closes_each_missed_cutoff_once_and_in_order(own
     assert (held["open_net"], held["close_at"]) == (1300, cutoffs[-1] + timedelta(days=1))
 
 
-async def test_a_debt_and_a_small_amount_are_carried_until_there_is_enough(own: Own) -> None:
+async def test_a_debt_and_a_small_amount_are_carried_until_the_minimum_is_reached(own: Own) -> None:
     merchant = own.merchant.merchant_id
     await give_account(own, merchant)
     await give_terms(own, merchant, minimum=500)
@@ -180,7 +181,7 @@ async def test_a_merchant_that_cannot_be_paid_keeps_its_open_lines(own: Own, why
     assert [row["amount"] for row in await rows(own, PAYOUTS, merchant)] == [10000]
 
 
-async def test_a_weekly_merchant_is_paid_on_monday_alone(own: Own) -> None:
+async def test_a_weekly_merchant_is_paid_only_on_monday(own: Own) -> None:
     merchant = own.merchant.merchant_id
     await give_account(own, merchant)
     await give_terms(own, merchant, payout="weekly", cutoff="17:00")
@@ -195,7 +196,7 @@ async def test_a_weekly_merchant_is_paid_on_monday_alone(own: Own) -> None:
     assert (local.weekday(), local.hour) == (0, 17)
 
 
-async def test_a_reserve_is_held_from_each_batch_and_released_after_its_days(own: Own) -> None:
+async def test_a_reserve_is_held_from_each_batch_and_released_after_the_configured_days(own: Own) -> None:
     merchant = own.merchant.merchant_id
     await give_account(own, merchant)
     await give_terms(own, merchant, reserve=1050, reserve_days=2)
@@ -220,7 +221,7 @@ async def test_a_reserve_is_held_from_each_batch_and_released_after_its_days(own
     assert (held["reserved"], held["close_at"]) == (0, None)
 
 
-async def test_a_reserve_of_everything_is_held_and_paid_when_it_is_released(own: Own) -> None:
+async def test_a_reserve_of_the_whole_batch_is_held_and_paid_when_it_is_released(own: Own) -> None:
     merchant = own.merchant.merchant_id
     await give_account(own, merchant)
     await give_terms(own, merchant, reserve=10000, reserve_days=1)

@@ -1,4 +1,5 @@
-"""A merchant pays a fee for each capture, by its terms; it is posted with the capture and the refund."""
+"""A merchant pays a fee for each capture, by its terms. The fee is posted with the capture, and returned with the
+refund."""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ async def test_each_capture_pays_its_fee_and_a_refund_returns_its_part(own: Own)
         ("refund", "75.00"),
     ):
         assert (await own.merchant.move(order, operation, amount)).status_code == 200
-    # 5.9 % of 60 is 3.54, of 40 is 2.36, and 0.30 each: 6.50 in all. A quarter of it is 1.625.
+    # 5.9 % of 60 is 3.54, of 40 is 2.36, and each has 0.30: 6.50 in total. A quarter of that is 1.625.
     assert await fees_of(own, order) == [
         ("merchant_fee", 384),
         ("merchant_fee", 266),
@@ -58,7 +59,7 @@ async def test_each_capture_pays_its_fee_and_a_refund_returns_its_part(own: Own)
     assert (await verify(own.context.pool)).disagreements == []
 
 
-async def test_a_kept_fee_stays_with_the_provider(own: Own) -> None:
+async def test_a_fee_that_is_not_returned_stays_with_the_provider(own: Own) -> None:
     await give_terms(own, RefundFee.KEPT)
     order = await own.merchant.approved("100.00")
     await own.merchant.move(order, "capture", "100.00")
@@ -73,7 +74,7 @@ async def test_an_automatic_capture_pays_the_fee_too(own: Own) -> None:
     assert await fees_of(own, order) == [("merchant_fee", 620)]
 
 
-async def test_the_merchants_api_shows_the_same_order_with_and_without_fees(own: Own) -> None:
+async def test_the_merchant_s_api_shows_the_same_order_with_and_without_fees(own: Own) -> None:
     before = await own.merchant.approved("100.00")
     await give_terms(own)
     after = await own.merchant.approved("100.00")
@@ -103,7 +104,7 @@ async def test_one_altered_cent_of_a_fee_is_found(own: Own, posting: str, cents:
     assert any(posting in each.row for each in found)
 
 
-async def test_the_database_refuses_to_return_more_than_was_paid(own: Own) -> None:
+async def test_the_database_refuses_to_return_more_fee_than_was_paid(own: Own) -> None:
     await give_terms(own)
     order = await own.merchant.approved("100.00")
     await own.merchant.move(order, "capture", "60.00")
@@ -116,7 +117,7 @@ async def test_the_database_refuses_to_return_more_than_was_paid(own: Own) -> No
             )
 
 
-async def test_many_captures_at_once_each_pay_their_fee_once(own: Own) -> None:
+async def test_each_of_many_concurrent_captures_pays_its_fee_once(own: Own) -> None:
     await give_terms(own)
     orders = [await own.merchant.approved("100.00") for _ in range(6)]
     await asyncio.gather(
@@ -127,7 +128,7 @@ async def test_many_captures_at_once_each_pay_their_fee_once(own: Own) -> None:
     assert (await verify(own.context.pool)).disagreements == []
 
 
-async def test_terms_from_a_moment_ago_begin_now_and_do_not_judge_earlier_captures(own: Own) -> None:
+async def test_terms_that_begin_in_the_past_begin_now_and_do_not_apply_to_earlier_captures(own: Own) -> None:
     order = await own.merchant.approved("100.00")
     await own.merchant.move(order, "capture", "60.00")
     given = own.context.now() - timedelta(seconds=50)

@@ -1,4 +1,4 @@
-"""A campaign of lost answers: whatever is lost, the bank's book and ours agree at the end, payout by payout.
+"""A campaign of lost answers: whatever is lost, the bank's records and ours agree at the end, payout by payout.
 
 The suite runs a few seeds. FAULTS_LONG runs many.
 """
@@ -56,7 +56,7 @@ class LossyBank:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-async def test_the_banks_book_and_ours_agree_whatever_answers_are_lost(own: Own, seed: int) -> None:
+async def test_the_bank_s_records_and_ours_agree_whatever_answers_are_lost(own: Own, seed: int) -> None:
     chance, at = random.Random(seed), START
     base, merchant_id = own.context, own.merchant.merchant_id
     bank = LossyBank(SandboxBankRail(base.settings.rails, base.pool, base.vault, lambda: at), chance)
@@ -67,7 +67,7 @@ async def test_the_banks_book_and_ours_agree_whatever_answers_are_lost(own: Own,
     for _ in range(PAYOUTS):
         behaviour, amount = chance.choice(list(NUMBERS)), chance.randint(1, 10_000_000)
         payout_id = await make_payout(context, merchant_id, amount, behaviour)
-        # What came back before is paid again with it.
+        # The payout also pays the amounts that came back before.
         made[payout_id] = (behaviour, (await payout_row(context, payout_id))["amount"])
         at += timedelta(hours=chance.randint(0, 30))
         await send_payouts(context)
@@ -81,7 +81,7 @@ async def test_the_banks_book_and_ours_agree_whatever_answers_are_lost(own: Own,
             "SELECT amount FROM bank_simulator.orders WHERE payout_id = $1", payout_id
         )
         assert [row["amount"] for row in rows] == [amount]
-        # An order that had arrived was looked up and never sent again.
+        # An order that reached the bank is looked up and never sent again.
         assert bank.sent[payout_id] == 1
         assert await returned_lines(context, payout_id) == ([amount] if ENDS[behaviour] == "returned" else [])
         names = [posting for posting, *_ in await postings(context, payout_id)]

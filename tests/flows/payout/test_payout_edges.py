@@ -32,7 +32,7 @@ SAYS = {
     PayoutStatus.RETURNED: BankState.RETURNED,
 }
 
-# A payout that is created may get each of the answers.
+# A created payout may get each of these answers.
 NOWHERE = [
     (before, after)
     for before, after in itertools.product(PayoutStatus, SAYS)
@@ -112,7 +112,7 @@ REPORTS = (BankState.ACCEPTED, BankState.PAID, BankState.RETURNED)
 
 
 @pytest.mark.parametrize("reports", sorted(set(itertools.permutations((*REPORTS, *REPORTS[1:])))), ids=str)
-async def test_a_return_is_credited_once_in_whatever_order_and_however_often_the_bank_reports_it(
+async def test_a_return_is_credited_once_whatever_the_order_and_number_of_the_bank_s_reports(
     merchant: Merchant, reports: tuple[BankState, ...]
 ) -> None:
     context, due = merchant.service.context, await at(merchant, PayoutStatus.CREATED)

@@ -1,4 +1,4 @@
-"""A payout on its way through the sandbox's bank: sent at once, paid on the next business day, or returned."""
+"""How a payout passes through the sandbox's bank: it is sent at once, and paid on the next business day or returned."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PAID = ("payout_paid", "payouts_in_transit", "bank_clearing", 12_345)
 
 
 class Hand:
-    """A context whose clock stands where the test puts it, with the sandbox's bank on the same clock."""
+    """A context whose clock stands still where the test sets it. The sandbox's bank has the same clock."""
 
     def __init__(self, own: Own) -> None:
         self.at = MONDAY
@@ -77,19 +77,19 @@ async def test_a_payout_is_sent_at_once_and_paid_at_nine_on_the_next_business_da
     assert await bank_paid(hand.context, payout_id) == [12_345]
 
 
-async def test_after_five_business_days_nothing_more_is_expected_of_a_paid_payout(hand: Hand) -> None:
+async def test_after_five_business_days_a_paid_payout_is_not_looked_up_again(hand: Hand) -> None:
     payout_id = await hand.payout()
     looks = 0
     while (at := (await payout_row(hand.context, payout_id))["try_at"]) is not None:
         hand.at = max(hand.at, at)
         looks += await send_payouts(hand.context)
-    # It is sent, found paid on Tuesday, and looked up on Wednesday, Friday, Monday, Tuesday and Wednesday.
+    # The payout is sent, found paid on Tuesday, and looked up on Wednesday, Friday, Monday, Tuesday and Wednesday.
     assert looks == 7
     assert hand.at == at_opening(day_at_bank(MONDAY) + timedelta(days=9))
     assert (await payout_row(hand.context, payout_id))["status"] == "paid"
 
 
-async def test_a_payout_that_comes_back_is_credited_once_and_pauses_payouts(hand: Hand) -> None:
+async def test_a_returned_payout_is_credited_once_and_pauses_payouts(hand: Hand) -> None:
     payout_id = await hand.payout("returned")
     before = (await hand.settlement())["open_net"]
     await send_payouts(hand.context)
@@ -125,7 +125,7 @@ async def test_a_payout_that_the_bank_rejects_is_credited_at_once(hand: Hand) ->
     assert (await hand.settlement())["paused_since"] == MONDAY
 
 
-async def test_a_silent_bank_is_asked_for_ever_and_the_payout_stays_sent(hand: Hand) -> None:
+async def test_a_bank_that_does_not_answer_is_asked_forever_and_the_payout_is_still_sent(hand: Hand) -> None:
     payout_id = await hand.payout("silent")
     for _ in range(60):
         await send_payouts(hand.context)
@@ -166,7 +166,7 @@ async def test_a_payout_is_looked_up_if_the_worker_died_after_it_had_claimed_it(
     assert flaky.calls == ["find", "send"]
 
 
-async def test_a_payout_that_was_paid_while_nobody_looked_passes_through_sent(hand: Hand) -> None:
+async def test_a_payout_that_was_paid_before_its_first_look_up_also_gets_the_status_sent(hand: Hand) -> None:
     payout_id = await hand.payout()
     await send_payouts(with_bank(hand.context, FlakyBank(bank_of(hand.context), 1)))
     hand.at += timedelta(days=3)
@@ -190,14 +190,16 @@ async def test_two_workers_at_once_send_no_payout_twice(hand: Hand) -> None:
         assert await event_types(hand.context, payout_id) == ["payout.created", "payout.sent"]
 
 
-async def test_without_a_bank_rail_a_payout_stays_created_and_is_not_claimed(hand: Hand) -> None:
+async def test_without_a_bank_rail_a_payout_is_still_created_and_not_claimed(hand: Hand) -> None:
     payout_id = await hand.payout()
     assert await send_payouts(with_bank(hand.context, None)) == 0
     row = await payout_row(hand.context, payout_id)
     assert (row["status"], row["tries"], row["try_at"]) == ("created", 0, MONDAY)
 
 
-async def test_a_bank_that_has_another_amount_settles_nothing_and_the_operator_sees_why(hand: Hand) -> None:
+async def test_a_bank_s_answer_with_another_amount_changes_nothing_and_the_operator_sees_why(
+    hand: Hand,
+) -> None:
     payout_id = await hand.payout()
 
     class WrongBank(SayingBank):

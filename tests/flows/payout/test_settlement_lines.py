@@ -15,12 +15,12 @@ def short(line: dict[str, Any]) -> tuple[Any, ...]:
     return line["number"], line["type"], line["gross"], line["fee"], line["net"]
 
 
-async def test_a_capture_and_a_refund_are_one_line_each_with_their_reference_and_their_event(
+async def test_a_capture_and_a_refund_have_one_line_each_with_the_reference_and_the_event(
     own: Own,
 ) -> None:
     order = await own.merchant.approved("100.00")
     assert (await own.merchant.move(order, "capture", "60.00", "first")).status_code == 200
-    # More than what is unpaid: this refund is two rows of the ledger.
+    # The refund exceeds the unpaid amount, so it has two rows in the ledger.
     assert (await own.merchant.move(order, "refund", "55.00", "second")).status_code == 200
     assert (await own.merchant.move(order, "void", "30.00")).status_code == 200
     await settled(own.context, own.merchant.merchant_id)
@@ -41,7 +41,7 @@ async def test_a_capture_and_a_refund_are_one_line_each_with_their_reference_and
     ]
 
 
-async def test_fees_are_lines_of_their_own_beside_the_movement_that_caused_them(own: Own) -> None:
+async def test_fees_have_separate_lines_beside_the_movement_that_caused_them(own: Own) -> None:
     order = await own.merchant.approved("100.00")
     await own.merchant.move(order, "capture", "100.00")
     await post_fee(own, order["orderId"], 590)
@@ -54,7 +54,7 @@ async def test_fees_are_lines_of_their_own_beside_the_movement_that_caused_them(
     ]  # fmt: skip
 
 
-async def test_an_automatic_capture_is_a_line(own: Own) -> None:
+async def test_an_automatic_capture_has_a_line(own: Own) -> None:
     await own.auto_merchant.approved("80.00")
     await settled(own.context, own.auto_merchant.merchant_id)
     assert [short(line) for line in await rows(own, LINES, own.auto_merchant.merchant_id)] == [
@@ -88,11 +88,11 @@ async def test_a_merchant_of_an_earlier_release_gets_lines_from_the_beginning_in
         await settled(own.context, merchant, most=2)
         (held,) = await rows(own, SETTLEMENT, merchant)
         assert (held["lines"], held["open_net"]) == (4, 2900)
-        # Its past is one batch, which closes at the next cutoff.
+        # All earlier movements are one batch, which closes at the next cutoff.
         assert held["close_at"] > own.service.clock.now()
 
 
-async def test_an_adjustment_is_a_line_with_its_reason(own: Own) -> None:
+async def test_an_adjustment_has_a_line_with_its_reason(own: Own) -> None:
     merchant = own.merchant.merchant_id
     _, adjustment = await adjust_merchant(own.context, own.merchant.name, -500, "A chargeback of June")
     await adjust_merchant(own.context, own.merchant.name, 125, "Goodwill")
@@ -106,7 +106,7 @@ async def test_an_adjustment_is_a_line_with_its_reason(own: Own) -> None:
         {"debit": "merchant_payable", "credit": "losses", "amount": 500},
         {"debit": "losses", "credit": "merchant_payable", "amount": 125},
     ]
-    # It is not forgotten although nothing else happens.
+    # The adjustment gets its line although nothing else happens.
     await settle_movements(own.context)
     (held,) = await rows(own, SETTLEMENT, merchant)
     assert held["close_at"] > own.service.clock.now()

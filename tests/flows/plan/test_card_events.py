@@ -1,4 +1,5 @@
-"""What a card processor reports is stored once and applied once: in any order, repeated, or never delivered."""
+"""An event of a card processor is stored once and applied once, even if events are out of order, repeated, or never
+delivered."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from support.own_service import Own
 
 
 async def paid_order(own: Own, *, back: bool = False) -> tuple[UUID, UUID]:
-    """An approved order of 100.00; with `back`, 15.00 of it went back to the card."""
+    """Make an approved order of 100.00. With `back`, 15.00 of it went back to the card."""
     order = await own.auto_merchant.approved("100.00")
     if back:
         assert (await own.auto_merchant.move(order, "refund", "90.00")).status_code == 200
@@ -52,7 +53,7 @@ async def post(own: Own, headers: dict[str, str], body: bytes) -> Any:
         return await http.post("/rails/card/events", headers=headers, content=body)
 
 
-async def test_an_event_of_the_processor_is_stored_once_and_one_that_it_did_not_sign_never(own: Own) -> None:
+async def test_a_signed_event_of_the_processor_is_stored_once_and_an_unsigned_event_never(own: Own) -> None:
     merchant_id, order_id = await paid_order(own)
     sandbox = own.context.rails.card.sandbox
     assert sandbox is not None
@@ -76,7 +77,7 @@ async def test_an_event_of_the_processor_is_stored_once_and_one_that_it_did_not_
     assert await apply_card_events(own.context) == 0
 
 
-async def test_a_payment_of_others_is_not_stored(own: Own) -> None:
+async def test_an_event_about_an_unknown_payment_is_not_stored(own: Own) -> None:
     nobody = CardEvent("evt_1", CardEventKind.CHARGE_CHANGED, own.context.now())
     assert not await store_card_event(own.context, "sandbox", nobody)
 
@@ -85,7 +86,7 @@ async def test_a_changed_charge_is_looked_up_and_recorded_once(own: Own) -> None
     ids = await paid_order(own)
     context = with_rail(own.context, FlakyRail(own.context.rails.card, lost=1))
     async with own.service.clock.moved(days=15):
-        await collect(context, *ids)  # a reminder may come first
+        await collect(context, *ids)  # a reminder may be sent first
         await collect(context, *ids)
         pending = await charges.pending(own.context.pool, *ids)
         assert pending is not None
@@ -102,7 +103,7 @@ async def test_a_changed_charge_is_looked_up_and_recorded_once(own: Own) -> None
     assert (await verify(own.context.pool)).disagreements == []
 
 
-async def test_a_refund_that_fails_later_is_owed_to_the_consumer_again_once(own: Own) -> None:
+async def test_a_card_refund_that_fails_later_is_owed_to_the_consumer_again(own: Own) -> None:
     ids = await paid_order(own, back=True)
     refund = await value(own, "SELECT card_refund_id FROM card_refunds")
     failed = event(
@@ -123,7 +124,7 @@ async def test_a_refund_that_fails_later_is_owed_to_the_consumer_again_once(own:
         assert await return_money(own.context) == 0
 
 
-async def test_an_event_whose_worker_was_killed_is_applied_by_the_next(own: Own) -> None:
+async def test_an_event_whose_worker_was_killed_is_applied_by_the_next_worker(own: Own) -> None:
     ids = await paid_order(own, back=True)
     refund = await value(own, "SELECT card_refund_id FROM card_refunds")
     failed = event(own, CardEventKind.REFUND_FAILED, ids, refund_id=refund)
@@ -170,7 +171,7 @@ async def test_events_that_were_never_delivered_are_fetched_once_by_one_worker(o
     async with own.owner() as owner:
         ids = await paid_order(own)
         await owner.execute("UPDATE card_simulator.cards SET behaviour = 'disputed'")
-        # The rail of this fixture goes by the real clock.
+        # The rail of this fixture uses the real clock.
         await owner.execute(
             "UPDATE card_simulator.charges SET created_at = now() - interval '7 days 1 minute'"
         )
@@ -186,7 +187,9 @@ async def test_events_that_were_never_delivered_are_fetched_once_by_one_worker(o
     )
 
 
-async def test_a_refund_made_elsewhere_is_counted_and_listed_and_changes_no_plan(own: Own) -> None:
+async def test_a_refund_made_at_the_processor_s_website_is_counted_and_listed_and_changes_no_plan(
+    own: Own,
+) -> None:
     ids = await paid_order(own)
     counted: list[tuple[str, str]] = []
     context = replace(own.context, card_event=lambda rail, kind: counted.append((rail, kind)))
@@ -201,7 +204,9 @@ async def test_a_refund_made_elsewhere_is_counted_and_listed_and_changes_no_plan
     assert (await verify(own.context.pool)).disagreements == []
 
 
-async def test_the_database_lets_a_refund_that_succeeded_fail_and_nothing_else(own: Own) -> None:
+async def test_the_database_allows_a_successful_card_refund_to_fail_later_and_no_other_change(
+    own: Own,
+) -> None:
     await paid_order(own, back=True)
     change = "UPDATE card_refunds SET state = '{}'"
     async with own.owner() as owner:

@@ -17,7 +17,7 @@ from support.own_service import Own
 
 
 class _ManyCurrencies(FlakyRail):
-    """A card network that takes every currency, and notes it. The sandbox's own takes only one."""
+    """A card network that accepts and records every currency. The sandbox's network accepts only one."""
 
     currencies: tuple[str, ...] = ()
 
@@ -26,7 +26,7 @@ class _ManyCurrencies(FlakyRail):
         return await super().charge(replace(asked, currency="USD"))
 
 
-async def test_a_card_is_charged_in_the_orders_currency_at_the_checkout_by_the_worker_and_on_later_days(
+async def test_every_charge_at_the_checkout_by_the_worker_and_on_later_days_is_in_the_order_s_currency(
     own: Own,
 ) -> None:
     created = await own.auto_merchant.create("100.00")
@@ -40,7 +40,7 @@ async def test_a_card_is_charged_in_the_orders_currency_at_the_checkout_by_the_w
         await complete(service, own.auto_merchant.merchant_id, created)
     assert rail.currencies == ("CAD",)
 
-    # The charge never arrived: the worker asks for it again from what is written down.
+    # The charge never arrived, so the worker requests it again from the stored data.
     async with own.service.clock.moved(seconds=16):
         await settle_due_orders(context)
     assert rail.currencies == ("CAD",) * 2

@@ -1,4 +1,5 @@
-"""Plans are collected: on their days, again after a failure, never twice, whatever is lost on the way."""
+"""Installments are charged on their days, retried after a failure, and never charged twice, whatever answers are
+lost."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ PAYS, FAILS_LATER, LOST_LATER = "4242 4242 4242 4242", "4000 0000 0000 0341", "4
 
 
 async def agreed_order(own: Own, card: str = PAYS, amount: str = "100.00") -> UUID:
-    """An approved and captured order, its first installment paid by this card."""
+    """Make an approved and captured order whose first installment was paid by this card."""
     created = await own.auto_merchant.create(amount)
     await complete(own.service, own.auto_merchant.merchant_id, created, card)
     return UUID(created["orderId"])
@@ -46,7 +47,7 @@ async def work(own: Own) -> None:
 
 
 async def at_next(own: Own, order_id: UUID) -> datetime | None:
-    """Move to what is due next, and let the worker come by; answers when that was."""
+    """Move the clock to the next due time, and do the worker's job. Return that time."""
     at = (await agreed(own, order_id)).found.order.collect_at
     if at is not None:
         set_clock(own, at)
@@ -64,7 +65,7 @@ async def told(own: Own) -> list[tuple[str, int, str]]:
     return [tuple(row) for row in rows[1:]]
 
 
-async def test_a_plan_is_reminded_of_and_charged_on_its_days_until_it_is_completed(own: Own) -> None:
+async def test_a_plan_s_reminders_and_charges_happen_on_their_days_until_it_is_completed(own: Own) -> None:
     order_id = await agreed_order(own)
     first_day = (await agreed(own, order_id)).found.plan[0].due_on
     happened = []
@@ -86,7 +87,9 @@ async def test_a_plan_is_reminded_of_and_charged_on_its_days_until_it_is_complet
     assert (await verify(own.context.pool)).disagreements == []
 
 
-async def test_a_card_that_fails_is_tried_six_times_and_another_card_then_pays_at_once(own: Own) -> None:
+async def test_a_card_with_soft_declines_is_charged_six_times_and_another_card_then_pays_at_once(
+    own: Own,
+) -> None:
     order_id = await agreed_order(own, FAILS_LATER)
     tries = []
     while True:
@@ -106,7 +109,9 @@ async def test_a_card_that_fails_is_tried_six_times_and_another_card_then_pays_a
     card = read_card(PAYS, "12/39", "123", second.due_on)
     token = await token_of(own.context, card)
     await change_card(own.context, detail, token, late, Asker("2125550187"))
-    assert (await states(own, order_id))[:3] == ["paid"] * 3  # the third fell due while the second was tried
+    assert (await states(own, order_id))[:3] == [
+        "paid"
+    ] * 3  # the third payment became due while the second was retried
     while await at_next(own, order_id):
         pass
     assert await states(own, order_id) == ["paid"] * 4
@@ -119,7 +124,7 @@ async def consumer_of(own: Own, order_id: UUID) -> UUID:
     return found
 
 
-async def test_a_card_that_is_reported_lost_is_asked_once_and_never_again(own: Own) -> None:
+async def test_a_card_that_is_reported_lost_is_charged_once_and_never_again(own: Own) -> None:
     order_id = await agreed_order(own, LOST_LATER)
     while await at_next(own, order_id):
         pass
@@ -151,7 +156,7 @@ async def test_a_lost_answer_is_looked_up_and_no_installment_is_charged_twice(
     assert (await verify(own.context.pool)).disagreements == []
 
 
-async def test_twenty_workers_at_once_charge_once(own: Own) -> None:
+async def test_twenty_workers_at_once_charge_a_card_once(own: Own) -> None:
     order_id = await agreed_order(own)
     due = (await agreed(own, order_id)).found.plan[1].charge_at
     assert due is not None
@@ -162,7 +167,9 @@ async def test_twenty_workers_at_once_charge_once(own: Own) -> None:
     assert await charged(own) == [(1, 2500, "paid"), (2, 2500, "paid")]
 
 
-async def test_a_refund_while_the_card_is_asked_sends_the_rest_back_to_it(own: Own) -> None:
+async def test_if_a_refund_reduces_a_payment_during_its_charge_the_excess_goes_back_to_the_card(
+    own: Own,
+) -> None:
     order_id = await agreed_order(own)
     due = (await agreed(own, order_id)).found.plan[1].charge_at
     assert due is not None
@@ -183,7 +190,7 @@ async def test_a_refund_while_the_card_is_asked_sends_the_rest_back_to_it(own: O
     assert [tuple(row) for row in back] == [(2000, "succeeded")]
 
 
-async def test_a_consumer_pays_early_and_is_neither_reminded_nor_charged_again(own: Own) -> None:
+async def test_a_consumer_who_pays_early_gets_no_reminder_and_no_second_charge(own: Own) -> None:
     order_id = await agreed_order(own)
     ids = (own.auto_merchant.merchant_id, order_id)
     detail = await find_plan(own.context, await consumer_of(own, order_id), *ids)
@@ -196,7 +203,7 @@ async def test_a_consumer_pays_early_and_is_neither_reminded_nor_charged_again(o
     assert (await verify(own.context.pool)).disagreements == []
 
 
-async def test_a_rail_that_is_silent_for_a_day_charges_once_when_it_speaks_again(own: Own) -> None:
+async def test_a_rail_that_does_not_answer_for_a_day_charges_once_when_it_answers_again(own: Own) -> None:
     order_id = await agreed_order(own)
     due = (await agreed(own, order_id)).found.plan[1].charge_at
     assert due is not None
@@ -211,7 +218,7 @@ async def test_a_rail_that_is_silent_for_a_day_charges_once_when_it_speaks_again
     assert await charged(own) == [(1, 2500, "paid"), (2, 2500, "paid")]
 
 
-async def test_a_plan_with_nothing_left_of_it_is_left_alone(own: Own) -> None:
+async def test_a_plan_without_any_unpaid_amount_is_not_changed(own: Own) -> None:
     order_id = await agreed_order(own)
     assert (await own.auto_merchant.move({"orderId": order_id}, "refund", "100.00")).status_code == 200
     found: dict[str, Any] = await own.auto_merchant.read({"orderId": str(order_id)})

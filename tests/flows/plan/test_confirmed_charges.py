@@ -32,7 +32,7 @@ ALWAYS, ONCE, THEN_DECLINED, SLOW = (
 
 
 async def begun(own: Own, card: str) -> UUID:
-    """The id of an order whose first charge has no final answer yet."""
+    """Return the id of an order whose first charge has no final answer yet."""
     created = await own.auto_merchant.create("100.00")
     with pytest.raises(Charging):
         await complete(own.service, own.auto_merchant.merchant_id, created, card)
@@ -88,7 +88,7 @@ async def test_a_refused_confirmation_is_a_declined_card_and_another_card_pays(
     assert (await status(own, order_id), await charged(own)) == ("Created", [(1, 2500, reason)])
 
 
-async def test_a_confirmation_that_never_comes_is_given_up_and_cannot_be_paid_any_more(own: Own) -> None:
+async def test_a_confirmation_that_never_comes_expires_and_cannot_be_paid_any_more(own: Own) -> None:
     order_id = await begun(own, ALWAYS)
     address = await seen(own, order_id)
     async with own.service.clock.moved(seconds=CONFIRM_WITHIN.total_seconds() - 60):
@@ -106,7 +106,9 @@ async def test_a_confirmation_that_never_comes_is_given_up_and_cannot_be_paid_an
     assert await processor.confirm(UUID(address.partition(f"{CONFIRM_PATH}/")[2]), passed=True) is None
 
 
-async def test_a_card_that_is_confirmed_once_pays_all_later_payments_by_itself(own: Own) -> None:
+async def test_a_card_that_was_confirmed_once_pays_all_later_payments_without_a_confirmation(
+    own: Own,
+) -> None:
     order_id = await begun(own, ONCE)
     await decide(own, await seen(own, order_id), passed=True)
     assert await seen(own, order_id) is None
@@ -119,7 +121,7 @@ async def test_a_card_that_is_confirmed_once_pays_all_later_payments_by_itself(o
     assert await charged(own) == [(number, 2500, "paid") for number in (1, 2, 3, 4)]
 
 
-async def test_a_later_payment_that_needs_a_confirmation_is_told_and_paid_by_the_consumer_at_the_page(
+async def test_for_a_later_payment_that_needs_a_confirmation_the_consumer_gets_a_message_and_confirms_on_the_page(
     own: Own,
 ) -> None:
     order_id = await begun(own, ALWAYS)
@@ -151,7 +153,7 @@ async def test_a_charge_in_progress_at_the_bank_is_looked_up_until_it_pays(own: 
 
 
 class OtherRail(SandboxCardRail):
-    """Another processor."""
+    """A second card processor."""
 
     name = "other"
 
@@ -178,7 +180,9 @@ async def test_a_running_plan_keeps_its_rail_after_the_operator_has_chosen_anoth
     assert await charged(own) == [(1, 2500, "paid"), (2, 2500, "paid")]
 
 
-async def test_a_card_of_a_rail_that_is_not_loaded_counts_as_no_answer_and_says_what_to_set(own: Own) -> None:
+async def test_a_charge_on_a_rail_that_is_not_loaded_gets_no_answer_and_the_log_says_which_setting_is_missing(
+    own: Own,
+) -> None:
     with pytest.raises(
         RailUnavailable, match="the card rail gone is not loaded; name it in CUOTA_CARD_RAILS_KEPT"
     ):
@@ -200,13 +204,13 @@ async def test_a_token_that_was_stored_before_rails_had_names_belongs_to_the_act
 
 
 class TellsReference(SandboxCardRail):
-    """A processor that tells the card network's identifier."""
+    """A processor that returns the card network's identifier."""
 
     async def charge(self, asked: ChargeRequest) -> CardAnswer:
         return replace(await super().charge(asked), network_reference=f"nt-{asked.key}")
 
 
-async def test_the_card_networks_identifier_is_kept_with_the_charge(own: Own) -> None:
+async def test_the_card_network_s_identifier_is_stored_with_the_charge(own: Own) -> None:
     created = await own.auto_merchant.create("100.00")
     rail = CardRails(TellsReference(*rail_parts(own.context.pool, now=own.context.now)))
     context = replace(own.context, rails=replace(own.context.rails, card=rail))

@@ -1,4 +1,4 @@
-"""The card networks' limits hold for a card, over all plans of all merchants that this installation serves."""
+"""The card networks' limits on retries apply to a card over all plans of all merchants."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from support.flows.collecting import set_clock
 from support.makers import Merchant, complete, make_merchant
 from support.own_service import Own
 
-# Not one of the sandbox's test cards, which have no fingerprint because everybody uses them.
+# This is not one of the sandbox's test cards. Everybody uses these, so they have no fingerprint.
 OURS, ANOTHER = "5555 5555 5555 4444", "4111 1111 1111 1111"
 
 
@@ -89,7 +89,7 @@ async def test_a_card_that_was_declined_for_good_is_not_charged_in_the_plan_of_a
         assert "card_needed" in {row["kind"] for row in kinds}
 
 
-async def test_the_declines_of_all_plans_count_toward_the_limit_of_a_card_and_other_cards_are_free(
+async def test_the_declines_of_all_plans_count_toward_a_card_s_limit_and_not_toward_other_cards(
     own: Own,
 ) -> None:
     async with make_merchant(own.service, defer_funds_capture=False) as other:
@@ -127,7 +127,7 @@ async def test_the_checkout_and_the_account_page_refuse_a_card_that_was_declined
     assert refused.value.notice == OTHER_CARD
 
 
-async def test_declines_are_forgotten_when_they_no_longer_count(own: Own) -> None:
+async def test_declines_are_deleted_when_they_no_longer_count(own: Own) -> None:
     order_id = await bought(own, own.auto_merchant)
     await declined_before(own, order_id, 2)
     await bank_says(own, "lost_later")

@@ -19,7 +19,7 @@ PAYS = "4242 4242 4242 4242"
 
 
 async def charging(own: Own, rail: FlakyRail, card: str = PAYS) -> dict[str, Any]:
-    """An order whose consumer pressed the button; what the rail said never reached us."""
+    """Make an order whose consumer pressed the button. The rail's answer was lost."""
     created = await own.auto_merchant.create("100.00")
     service = Running(own.service.settings, with_rail(own.context, rail), own.service.clock, own.service.app)
     with pytest.raises(Charging):
@@ -33,7 +33,7 @@ async def network(own: Own) -> int:
 
 
 async def finished(own: Own, order: dict[str, Any], rail: FlakyRail) -> dict[str, Any]:
-    """The order after the worker came by."""
+    """Do the worker's job, and return the order."""
     async with own.service.clock.moved(seconds=16):
         await settle_due_orders(with_rail(own.context, rail))
         assert await settle_due_orders(with_rail(own.context, rail)) == 0
@@ -41,7 +41,7 @@ async def finished(own: Own, order: dict[str, Any], rail: FlakyRail) -> dict[str
     return await own.auto_merchant.read(order)
 
 
-async def test_a_charge_that_succeeded_unheard_is_found_and_the_order_approved(own: Own) -> None:
+async def test_a_successful_charge_whose_answer_was_lost_is_found_and_the_order_is_approved(own: Own) -> None:
     rail = FlakyRail(own.context.rails.card, lost=1)
     order = await charging(own, rail)
     record = await finished(own, order, rail)
@@ -49,7 +49,7 @@ async def test_a_charge_that_succeeded_unheard_is_found_and_the_order_approved(o
     assert (len(rail.asked), await network(own)) == (1, 1)
 
 
-async def test_a_charge_that_never_arrived_is_asked_for_under_its_own_key(own: Own) -> None:
+async def test_a_charge_that_never_arrived_is_requested_again_with_its_key(own: Own) -> None:
     rail = FlakyRail(own.context.rails.card, lost=1, arrives=False)
     order = await charging(own, rail)
     assert await network(own) == 0
@@ -58,7 +58,9 @@ async def test_a_charge_that_never_arrived_is_asked_for_under_its_own_key(own: O
     assert len(set(rail.asked)) == await network(own) == 1
 
 
-async def test_a_charge_that_was_declined_unheard_leaves_the_consumer_another_try(own: Own) -> None:
+async def test_after_a_declined_charge_whose_answer_was_lost_the_consumer_can_try_another_card(
+    own: Own,
+) -> None:
     rail = FlakyRail(own.context.rails.card, lost=1)
     order = await charging(own, rail, DECLINED)
     assert (await finished(own, order, rail))["orderStatus"] == "Created"
@@ -66,23 +68,24 @@ async def test_a_charge_that_was_declined_unheard_leaves_the_consumer_another_tr
     assert (await own.auto_merchant.read(order))["orderStatus"] == "Approved"
 
 
-async def test_before_the_rail_may_have_answered_nobody_asks_again(own: Own) -> None:
+async def test_a_charge_is_not_looked_up_before_its_timeout_has_passed(own: Own) -> None:
     rail = FlakyRail(own.context.rails.card, lost=1)
     order = await charging(own, rail)
     assert await settle_due_orders(with_rail(own.context, rail)) == 0
     assert (await own.auto_merchant.read(order))["orderStatus"] == "Created"
 
 
-async def test_while_the_rail_stays_silent_the_worker_rests_between_its_questions(own: Own) -> None:
+async def test_while_the_rail_does_not_answer_the_worker_waits_between_look_ups(own: Own) -> None:
     rail = FlakyRail(own.context.rails.card, lost=3, arrives=False)
     order = await charging(own, rail)
     async with own.service.clock.moved(seconds=16):
-        # A job that did something is run again at once: asking in vain must not count as that.
+        # The worker runs a job again at once if the job returned more than zero. A look-up without an answer must not
+        # count.
         assert await settle_due_orders(with_rail(own.context, rail)) == 0
         assert (await finished(own, order, FlakyRail(own.context.rails.card)))["orderStatus"] == "Approved"
 
 
-async def test_a_charge_without_an_answer_goes_to_the_end_of_the_queue(own: Own) -> None:
+async def test_an_order_whose_charge_gets_no_answer_goes_to_the_end_of_the_queue(own: Own) -> None:
     rail = FlakyRail(own.context.rails.card, lost=3, arrives=False)
     await charging(own, rail)
     async with own.service.clock.moved(seconds=16):
@@ -91,7 +94,7 @@ async def test_a_charge_without_an_answer_goes_to_the_end_of_the_queue(own: Own)
         assert await due(own.context.pool, own.context.now(), 10) == []
 
 
-async def test_an_order_that_is_charged_while_its_time_ends_is_approved_and_not_abandoned(own: Own) -> None:
+async def test_an_order_whose_time_ends_during_a_charge_is_approved_and_not_abandoned(own: Own) -> None:
     rail = FlakyRail(own.context.rails.card, lost=1)
     order = await charging(own, rail)
     async with own.service.clock.moved(hours=2):

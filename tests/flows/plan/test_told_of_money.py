@@ -23,13 +23,13 @@ from support.makers import Merchant, complete
 from support.own_service import Own
 from support.rails.parts import rail_parts
 
-ZONE = ZoneInfo("America/Los_Angeles")  # where makers.PROFILE lives
+ZONE = ZoneInfo("America/Los_Angeles")  # the state of makers.PROFILE
 NOON, NIGHT = 12, 2
 
 
 @pytest.fixture(autouse=True)
 def at_noon(own: Own) -> None:
-    """It is noon where the consumer lives, so that nothing waits for the morning."""
+    """Move the clock to noon where the consumer lives, so that no message waits for the morning."""
     move_to_hour(own, NOON)
 
 
@@ -53,14 +53,16 @@ async def plan_of(own: Own, shop: Merchant, order: dict[str, Any]) -> tuple[Inst
 
 
 async def told(own: Own) -> list[Received]:
-    """The mails of the inbox after the plan's start, oldest first."""
+    """Return the mails sent after the plan's start, oldest first."""
     while await send_messages(own.context):
         pass
     found = [each for each in await look(own.context.pool) if each.channel == "mail"]
     return found[::-1][1:]
 
 
-async def test_a_refund_tells_shop_order_amount_card_and_the_schedule_that_is_left(own: Own) -> None:
+async def test_the_message_about_a_refund_has_the_shop_the_order_the_amount_the_card_and_the_remaining_payments(
+    own: Own,
+) -> None:
     shop = own.auto_merchant
     order = await bought(own, shop)
     assert (await shop.move(order, "refund", "30.00")).status_code == 200
@@ -76,7 +78,9 @@ async def test_a_refund_tells_shop_order_amount_card_and_the_schedule_that_is_le
         assert words in message.text
 
 
-async def test_a_refund_past_what_is_owed_says_how_much_goes_back_to_which_card(own: Own) -> None:
+async def test_the_message_about_a_refund_above_the_unpaid_amount_says_how_much_goes_back_to_which_card(
+    own: Own,
+) -> None:
     shop = own.auto_merchant
     order = await bought(own, shop)
     assert (await shop.move(order, "refund", "85.00")).status_code == 200
@@ -85,7 +89,7 @@ async def test_a_refund_past_what_is_owed_says_how_much_goes_back_to_which_card(
     assert "Nothing is left to pay." in message.text
 
 
-async def test_a_void_says_that_the_shop_canceled_a_part(own: Own) -> None:
+async def test_the_message_about_a_void_says_that_the_shop_canceled_a_part(own: Own) -> None:
     order = await bought(own, own.merchant)
     assert (await own.merchant.move(order, "void", "25.00")).status_code == 200
     [message] = await told(own)
@@ -93,7 +97,7 @@ async def test_a_void_says_that_the_shop_canceled_a_part(own: Own) -> None:
     assert "Your plan has changed" in message.text
 
 
-async def test_the_end_of_an_authorization_says_that_the_shop_did_not_ship_and_what_goes_back(
+async def test_the_message_about_an_ended_authorization_says_that_the_shop_did_not_ship_and_how_much_goes_back(
     own: Own,
 ) -> None:
     order = await bought(own, own.merchant)
@@ -111,8 +115,8 @@ async def test_the_end_of_an_authorization_says_that_the_shop_did_not_ship_and_w
     assert (await own.merchant.read(order))["paymentState"] == "EXPIRED"
 
 
-async def test_a_charge_that_the_end_of_the_authorization_will_cancel_is_not_reminded_of(own: Own) -> None:
-    """Its reminders would be due on days 11 and 13, before the authorization ends on day 13."""
+async def test_a_payment_that_the_end_of_the_authorization_will_cancel_has_no_reminder(own: Own) -> None:
+    """The reminders would be due on days 11 and 13, but the authorization ends on day 13."""
     order = await bought(own, own.merchant)
     for _ in range(15):
         own.service.clock.ahead += timedelta(days=1)
@@ -124,7 +128,7 @@ async def test_a_charge_that_the_end_of_the_authorization_will_cancel_is_not_rem
     del order
 
 
-async def test_a_charge_that_the_shop_claims_after_all_is_reminded_of(own: Own) -> None:
+async def test_a_payment_has_a_reminder_if_the_shop_captures_the_order_in_time(own: Own) -> None:
     order = await bought(own, own.merchant)
     own.service.clock.ahead += timedelta(days=12)
     while await settle_due_orders(own.context):
@@ -138,7 +142,9 @@ async def test_a_charge_that_the_shop_claims_after_all_is_reminded_of(own: Own) 
     assert [message.subject for message in await told(own)] == [f"$25.00 is due on {day(second.due_on)}"]
 
 
-async def test_a_payment_of_which_a_part_will_stay_is_reminded_of(own: Own) -> None:
+async def test_a_payment_that_the_end_of_the_authorization_will_cancel_only_in_part_has_a_reminder(
+    own: Own,
+) -> None:
     order = await bought(own, own.merchant)
     assert (await own.merchant.move(order, "capture", "30.00")).status_code == 200
     own.service.clock.ahead += timedelta(days=12)
@@ -147,7 +153,7 @@ async def test_a_payment_of_which_a_part_will_stay_is_reminded_of(own: Own) -> N
     assert [message.subject.startswith("$25.00 is due on") for message in await told(own)] == [True]
 
 
-async def test_the_last_payment_says_that_the_plan_is_paid_off(own: Own) -> None:
+async def test_the_last_receipt_says_that_the_plan_is_paid_off(own: Own) -> None:
     await bought(own, own.auto_merchant, "8.00")
     for _ in range(46):
         own.service.clock.ahead += timedelta(days=1)
@@ -158,7 +164,7 @@ async def test_the_last_payment_says_that_the_plan_is_paid_off(own: Own) -> None
     assert subjects.count("We received $2.00") == 2
 
 
-async def test_of_twenty_refunds_at_once_under_one_reference_one_is_told(own: Own) -> None:
+async def test_twenty_refunds_at_once_with_one_reference_cause_one_message(own: Own) -> None:
     shop = own.auto_merchant
     order = await bought(own, shop)
     body = {"amount": "10.00", "merchantRefundReference": "once"}
@@ -171,7 +177,7 @@ async def test_of_twenty_refunds_at_once_under_one_reference_one_is_told(own: Ow
 
 
 class Crashing(SandboxMessageRail):
-    """Sends, and then the worker is gone before it can note so."""
+    """A rail that sends the message, and then ends the worker before it can record that."""
 
     async def send(self, message: Any) -> None:
         await super().send(message)
@@ -193,7 +199,7 @@ async def test_a_worker_that_dies_after_sending_does_not_send_it_twice(own: Own)
     assert len(texts) == 1
 
 
-async def test_what_a_shop_does_at_night_is_told_in_the_morning(own: Own) -> None:
+async def test_a_message_about_a_shop_s_action_at_night_is_sent_in_the_morning(own: Own) -> None:
     shop = own.auto_merchant
     order = await bought(own, shop)
     move_to_hour(own, NIGHT)
@@ -203,7 +209,9 @@ async def test_what_a_shop_does_at_night_is_told_in_the_morning(own: Own) -> Non
     assert len(await told(own)) == 1
 
 
-async def test_of_two_refunds_at_night_only_the_later_says_what_is_left_to_pay(own: Own) -> None:
+async def test_of_two_messages_about_refunds_at_night_only_the_later_one_has_the_remaining_payments(
+    own: Own,
+) -> None:
     shop = own.auto_merchant
     order = await bought(own, shop)
     move_to_hour(own, NIGHT)
@@ -217,7 +225,7 @@ async def test_of_two_refunds_at_night_only_the_later_says_what_is_left_to_pay(o
     assert "Nothing is left to pay." in second
 
 
-async def test_what_is_kept_of_a_notice_names_nobody(own: Own) -> None:
+async def test_the_stored_data_of_a_sent_notice_contains_no_personal_data(own: Own) -> None:
     shop = own.auto_merchant
     order = await bought(own, shop)
     await shop.move(order, "refund", "85.00")
@@ -227,7 +235,7 @@ async def test_what_is_kept_of_a_notice_names_nobody(own: Own) -> None:
     assert [cents for _, cents in json.loads(standing)["back"]] == [1000]
 
 
-async def test_a_preview_of_a_refund_tells_nobody(own: Own) -> None:
+async def test_a_dry_run_of_a_refund_sends_no_message(own: Own) -> None:
     shop = own.auto_merchant
     order = await bought(own, shop)
     body = {"amount": "10.00", "merchantRefundReference": "perhaps"}
@@ -236,7 +244,7 @@ async def test_a_preview_of_a_refund_tells_nobody(own: Own) -> None:
     assert await told(own) == []
 
 
-async def test_the_agreement_is_mailed_whole_when_the_plan_starts(own: Own) -> None:
+async def test_the_whole_agreement_is_mailed_when_the_plan_starts(own: Own) -> None:
     order = await bought(own, own.auto_merchant)
     async with own.owner() as owner:
         text = await owner.fetchval("SELECT agreement FROM plans WHERE order_id = $1", UUID(order["orderId"]))

@@ -1,4 +1,5 @@
-"""What stays unpaid for 120 days is written off once; refunds, voids and late payments keep the ledger right."""
+"""An installment that stays unpaid for 120 days is written off once. The ledger is also right after later refunds,
+voids and payments."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ NAMES = ["write_off", "write_off_reversed", "recovery"]
 
 
 async def overdue_order(own: Own, card: str = FAILS_LATER) -> UUID:
-    """An order of 100.00 whose first installment is paid, and whose others fail until no retry is left."""
+    """Make an order of 100.00 whose first installment is paid, and whose others fail until no retry is left."""
     created = await own.auto_merchant.create("100.00")
     await complete(own.service, own.auto_merchant.merchant_id, created, card)
     order_id = UUID(created["orderId"])
@@ -47,13 +48,13 @@ async def overdue_order(own: Own, card: str = FAILS_LATER) -> UUID:
 
 
 async def day_of(own: Own, order_id: UUID, number: int, days: int = 120) -> datetime:
-    """When an installment is written off: at noon UTC."""
+    """Return when an installment is written off: at noon UTC."""
     due_on = (await agreed(own, order_id)).found.plan[number - 1].due_on
     return datetime.combine(due_on + timedelta(days=days), time(12), UTC)
 
 
 async def written_off(own: Own, *, up_to: int = 2) -> UUID:
-    """An overdue order whose installments up to this one are written off."""
+    """Make an overdue order whose installments up to this one are written off."""
     order_id = await overdue_order(own)
     set_clock(own, await day_of(own, order_id, up_to))
     assert await write_off_installments(own.context) == 1
@@ -109,7 +110,7 @@ async def test_an_installment_is_written_off_on_its_day_and_not_before(own: Own)
     assert await in_books(own) == {"consumer_receivable": 5000, "losses": 2500}
 
 
-async def test_the_setting_says_after_how_many_days(own: Own) -> None:
+async def test_a_setting_says_after_how_many_days_an_installment_is_written_off(own: Own) -> None:
     order_id = await overdue_order(own)
     set_clock(own, await day_of(own, order_id, 2, days=100))
     assert await write_off_installments(own.context) == 0
@@ -118,7 +119,7 @@ async def test_the_setting_says_after_how_many_days(own: Own) -> None:
     assert (await states(own, order_id))[1] == "written_off"
 
 
-async def test_it_is_written_off_once_however_often_the_job_runs(own: Own) -> None:
+async def test_an_installment_is_written_off_once_however_often_the_job_runs(own: Own) -> None:
     order_id = await overdue_order(own)
     set_clock(own, await day_of(own, order_id, 4))
     done = await asyncio.gather(*(write_off_installments(own.context) for _ in range(8)))
@@ -129,7 +130,7 @@ async def test_it_is_written_off_once_however_often_the_job_runs(own: Own) -> No
     assert await in_books(own) == {"consumer_receivable": 0, "losses": 7500}
 
 
-async def test_a_paid_plan_and_a_plan_that_is_not_due_are_left_alone(own: Own) -> None:
+async def test_a_paid_plan_and_a_plan_that_is_not_due_are_not_written_off(own: Own) -> None:
     created = await own.auto_merchant.create("100.00")
     await complete(own.service, own.auto_merchant.merchant_id, created)
     own.service.clock.ahead += timedelta(days=400)
@@ -140,7 +141,7 @@ async def test_a_paid_plan_and_a_plan_that_is_not_due_are_left_alone(own: Own) -
     assert await states(own, UUID(created["orderId"])) == ["paid"] * 4
 
 
-async def test_a_written_off_installment_is_neither_charged_nor_reminded_of(own: Own) -> None:
+async def test_a_written_off_installment_has_no_charge_and_no_reminder(own: Own) -> None:
     order_id = await written_off(own, up_to=4)
     before = await charged(own)
     own.service.clock.ahead += timedelta(days=60)
@@ -154,7 +155,7 @@ async def test_a_written_off_installment_is_neither_charged_nor_reminded_of(own:
     ("amount", "state", "lost", "owed"),
     [("40.00", "written_off", 2500, 1000), ("60.00", "written_off", 1500, 0), ("100.00", "cancelled", 0, 0)],
 )
-async def test_a_refund_of_a_written_off_installment_comes_back_from_losses(
+async def test_a_refund_of_a_written_off_installment_reduces_the_losses(
     own: Own, amount: str, state: str, lost: int, owed: int
 ) -> None:
     order_id = await written_off(own)
@@ -165,7 +166,7 @@ async def test_a_refund_of_a_written_off_installment_comes_back_from_losses(
     assert (await posted(own))[1:] == back
 
 
-async def test_a_dry_run_of_a_refund_shows_the_state(own: Own) -> None:
+async def test_a_dry_run_of_a_refund_shows_the_state_written_off(own: Own) -> None:
     order_id = await written_off(own)
     answer = await own.auto_merchant.http.post(
         f"/order/{order_id}/refund?dryRun=true", json={"amount": "60.00", "merchantReference": "x"}
@@ -177,12 +178,12 @@ async def test_a_dry_run_of_a_refund_shows_the_state(own: Own) -> None:
     assert await in_books(own) == {"consumer_receivable": 5000, "losses": 2500}
 
 
-async def test_a_void_of_a_written_off_installment_comes_back_from_losses(own: Own) -> None:
+async def test_a_void_of_a_written_off_installment_reduces_the_losses(own: Own) -> None:
     created = await own.merchant.create("100.00")
     await complete(own.service, own.merchant.merchant_id, created, FAILS_LATER)
     order_id = UUID(created["orderId"])
     async with own.owner() as owner:
-        # As if the authorization was valid for the longest time, and the write-off came early.
+        # Simulate an authorization with the longest time, and an early write-off.
         await owner.execute(
             "UPDATE orders SET authorization_expires_at = authorization_expires_at + interval '77 days'"
         )
@@ -200,7 +201,7 @@ async def test_a_void_of_a_written_off_installment_comes_back_from_losses(own: O
     assert await in_books(own) == {"consumer_receivable": 0, "losses": 3500}
 
 
-async def test_a_consumer_who_pays_after_all_makes_a_recovery(own: Own) -> None:
+async def test_a_later_payment_by_the_consumer_is_a_recovery(own: Own) -> None:
     order_id = await written_off(own)
     detail = await detail_of(own, order_id)
     await change_card(own.context, detail, await paying_card(own), 5000, ASKER)
@@ -214,7 +215,7 @@ async def test_a_consumer_who_pays_after_all_makes_a_recovery(own: Own) -> None:
     assert await in_books(own) == {"consumer_receivable": 0, "losses": 0}
 
 
-async def test_a_new_card_alone_does_not_pay_what_is_written_off(own: Own) -> None:
+async def test_a_new_card_is_not_charged_for_a_written_off_installment(own: Own) -> None:
     order_id = await written_off(own, up_to=4)
     await change_card(own.context, await detail_of(own, order_id), await paying_card(own), 0, ASKER)
     own.service.clock.ahead += timedelta(days=30)
@@ -234,7 +235,7 @@ async def test_the_operator_sees_when_it_was_written_off(own: Own) -> None:
 async def test_the_database_refuses_a_change_of_a_written_off_installment_without_its_posting(
     own: Own,
 ) -> None:
-    """As a save by a release would be that does not know write-offs."""
+    """Write like a release that has no write-offs."""
     order_id = await written_off(own)
     async with own.owner() as owner:
         for change in ("charge_id = gen_random_uuid()", "written_off_at = NULL"):

@@ -1,4 +1,4 @@
-"""A person can get everything that is stored about them, and can be erased once nothing is owed."""
+"""All data about a person can be exported, and can be erased once the person owes nothing."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def events(own: Own) -> list[dict[str, Any]]:
     return list(answer.json()["events"])
 
 
-async def test_every_table_says_what_becomes_of_personal_data_in_it(own: Own) -> None:
+async def test_for_every_table_it_is_defined_what_happens_to_its_personal_data(own: Own) -> None:
     async with own.owner() as owner:
         rows = await owner.fetch(
             "SELECT schemaname, tablename FROM pg_tables WHERE schemaname !~ '^(pg_|information)'"
@@ -55,7 +55,7 @@ async def test_every_table_says_what_becomes_of_personal_data_in_it(own: Own) ->
     )
 
 
-async def test_an_export_has_all_that_the_person_said_and_all_that_was_kept(own: Own) -> None:
+async def test_an_export_has_all_data_that_the_person_entered_and_all_data_that_is_stored(own: Own) -> None:
     order = await bought(own)
     await paid_off(own)
     found = await export_consumer(own.context, PHONE)
@@ -74,12 +74,12 @@ async def test_an_export_has_all_that_the_person_said_and_all_that_was_kept(own:
     assert "card_token" not in text
 
 
-async def test_an_export_about_nobody_says_so(own: Own) -> None:
+async def test_an_export_about_an_unknown_person_says_so(own: Own) -> None:
     found = await export_consumer(own.context, PHONE)
     assert (found["found"], found["orders"]) == (False, [])
 
 
-async def test_an_order_that_only_names_the_number_is_listed_without_its_contents(own: Own) -> None:
+async def test_an_order_that_only_contains_the_number_is_listed_without_its_contents(own: Own) -> None:
     order = await own.merchant.create("50.00", **PREFILL)
     found = await export_consumer(own.context, PHONE)
     assert [each["order_id"] for each in found["orders_naming_this_number"]] == [order["orderId"]]
@@ -87,7 +87,7 @@ async def test_an_order_that_only_names_the_number_is_listed_without_its_content
     assert "zephyr" not in json.dumps(found).casefold()
 
 
-async def test_nobody_is_erased_while_something_is_owed_and_the_reason_is_told(own: Own) -> None:
+async def test_a_person_who_owes_money_is_not_erased_and_the_command_says_why(own: Own) -> None:
     await bought(own)
     before = await everything(own)
     refused = await erase(own)
@@ -98,13 +98,13 @@ async def test_nobody_is_erased_while_something_is_owed_and_the_reason_is_told(o
     assert await everything(own) == before
 
 
-async def test_nobody_is_erased_while_the_merchant_may_still_ship(own: Own) -> None:
+async def test_a_person_is_not_erased_while_the_merchant_may_still_ship(own: Own) -> None:
     await bought(own, own.merchant)
     reasons = (await erase(own)).reasons
     assert any("may still ship and capture $100.00" in reason for reason in reasons)
 
 
-async def test_a_dry_run_tells_and_changes_nothing(own: Own) -> None:
+async def test_a_dry_run_of_an_erasure_prints_the_result_and_changes_nothing(own: Own) -> None:
     await bought(own)
     await paid_off(own)
     before = await everything(own)
@@ -114,9 +114,9 @@ async def test_a_dry_run_tells_and_changes_nothing(own: Own) -> None:
     assert await everything(own) == before
 
 
-async def test_after_an_erasure_no_word_of_the_person_is_left_and_the_books_are_whole(own: Own) -> None:
+async def test_after_an_erasure_no_data_of_the_person_is_left_and_verify_finds_nothing(own: Own) -> None:
     await bought(own)
-    # Tried, and left; and one with extra data about the customer.
+    # Make an order that its consumer left, and an order with extra data about the customer.
     left = await own.merchant.create("30.00", **PREFILL)
     await checkout(own.service, own.merchant.merchant_id, left, PERSON, PHONE)
     await leave_checkout(own.context, own.merchant.merchant_id, UUID(left["orderId"]))
@@ -139,7 +139,7 @@ async def test_after_an_erasure_no_word_of_the_person_is_left_and_the_books_are_
     assert (await export_consumer(own.context, PHONE))["consumers"] == []
 
 
-async def test_events_and_the_order_are_told_again_without_the_person(own: Own) -> None:
+async def test_after_an_erasure_events_and_the_order_are_returned_without_the_person(own: Own) -> None:
     order = await bought(own)
     await paid_off(own)
     await publish(own)
@@ -172,7 +172,7 @@ async def test_a_refund_of_an_erased_consumers_order_goes_back_to_the_card(own: 
     assert "Approved" in told.lines[0]
 
 
-async def test_whoever_has_the_number_next_finds_no_plans_and_may_buy(own: Own) -> None:
+async def test_the_next_owner_of_the_number_finds_no_plans_and_can_buy(own: Own) -> None:
     await bought(own)
     await paid_off(own)
     await erase(own)
@@ -183,11 +183,11 @@ async def test_whoever_has_the_number_next_finds_no_plans_and_may_buy(own: Own) 
     assert [each["order_id"] for each in found["orders"]] == [order["orderId"]]
 
 
-async def test_another_consumer_keeps_everything(own: Own) -> None:
+async def test_an_erasure_changes_nothing_of_another_consumer(own: Own) -> None:
     other = phone_number()
     mine = await own.auto_merchant.create("70.00", consumer={"phoneNumber": PHONE})
     theirs = replace(PROFILE, address=Address("5 Other Street", "", "Reno", "NV", "89501"))
-    # The order names this number; somebody else paid.
+    # The order contains this number, but another consumer paid.
     await complete(own.service, own.auto_merchant.merchant_id, mine, profile=theirs, phone=other)
     await bought(own)
     await paid_off(own)
@@ -198,7 +198,9 @@ async def test_another_consumer_keeps_everything(own: Own) -> None:
 
 
 @pytest.mark.parametrize("settled", [False, True])
-async def test_money_that_a_card_refused_must_be_paid_another_way_first(own: Own, *, settled: bool) -> None:
+async def test_a_refused_card_refund_must_be_paid_in_another_way_before_an_erasure(
+    own: Own, *, settled: bool
+) -> None:
     order = await bought(own)
     assert (await own.auto_merchant.move(order, "refund", "100.00")).status_code == 200
     while await settle_due_orders(own.context):
@@ -212,7 +214,7 @@ async def test_money_that_a_card_refused_must_be_paid_another_way_first(own: Own
         assert "a card refused a refund of $25.00" in done.reasons[0]
 
 
-async def test_verify_finds_a_person_who_came_back_into_an_erased_order(own: Own) -> None:
+async def test_verify_finds_personal_data_that_was_written_into_an_erased_order(own: Own) -> None:
     order = await bought(own)
     await paid_off(own)
     await erase(own)
@@ -230,7 +232,7 @@ async def test_verify_finds_a_person_who_came_back_into_an_erased_order(own: Own
     }
 
 
-async def test_the_service_can_blank_a_document_and_never_write_one(own: Own) -> None:
+async def test_the_service_can_blank_a_document_but_never_write_one(own: Own) -> None:
     order = await bought(own)
     with pytest.raises(Exception, match="permission denied"):
         await own.context.pool.execute("UPDATE order_details SET document = '{}'")

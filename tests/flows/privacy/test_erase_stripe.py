@@ -17,7 +17,7 @@ from support.own_service import Own
 from support.rails.parts import rail_parts
 
 
-async def test_which_customer_at_stripe_a_person_is_can_be_exported_and_erased(own: Own) -> None:
+async def test_the_stripe_customer_id_of_a_person_can_be_exported_and_erased(own: Own) -> None:
     await bought(own)
     await paid_off(own)
     await own.context.pool.execute(
@@ -47,12 +47,12 @@ async def known_cards(own: Own) -> int:
         return int(await owner.fetchval("SELECT count(*) FROM card_simulator.cards WHERE NOT forgotten"))
 
 
-async def test_a_processor_that_does_not_answer_is_asked_again_until_it_has_deleted_the_person(
+async def test_a_processor_that_does_not_answer_is_called_again_until_it_has_deleted_the_person(
     own: Own,
 ) -> None:
     await bought(own)
     refused = await erase_consumer(own.context, PHONE, dry_run=False)
-    assert (refused.done, await known_cards(own)) == (False, 1)  # the plan is still owed
+    assert (refused.done, await known_cards(own)) == (False, 1)  # the plan is still unpaid
     await paid_off(own)
     rail = DownFirst(*rail_parts(own.context.pool))
     context = replace(own.context, rails=replace(own.context.rails, card=CardRails(rail)))
@@ -60,7 +60,7 @@ async def test_a_processor_that_does_not_answer_is_asked_again_until_it_has_dele
     assert await own.context.pool.fetch("SELECT FROM card_erasures") == []
     erased = await erase_consumer(context, PHONE, dry_run=False)
     assert (erased.done, erased.waiting, await known_cards(own)) == (True, ["sandbox"], 1)
-    assert await forget_cards(context) == 0  # it is not due yet
+    assert await forget_cards(context) == 0  # the deletion is not due yet
     async with own.owner() as owner:
         soon = await owner.fetchval("SELECT try_at - now() FROM card_erasures")
         assert timedelta(0) < soon <= timedelta(minutes=1)

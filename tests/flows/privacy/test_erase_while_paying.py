@@ -49,7 +49,7 @@ async def waiting(own: Own, most: int) -> None:
 
 @asynccontextmanager
 async def erasing(own: Own, table: str) -> AsyncIterator[asyncio.Task[Erasure]]:
-    """Inside, an erasure holds the consumer and waits in the middle, for a row of this table."""
+    """Inside the block, an erasure has locked the consumer and waits for a row of this table."""
     async with own.owner() as owner:
         async with owner.transaction():
             await owner.fetch(f"SELECT 1 FROM {table} WHERE consumer_id IS NOT NULL FOR UPDATE")
@@ -74,7 +74,7 @@ async def nothing_of_it(own: Own, order: dict[str, Any]) -> None:
 
 
 async def at_the_pay_step(own: Own) -> tuple[dict[str, Any], Checkout, str, str]:
-    """The order, the checkout as this browser sees it, its secret, and the hash of what it agrees to."""
+    """An order, the checkout of one browser, the browser's secret, and the hash of the agreement."""
     order = await own.auto_merchant.create("100.00", **PREFILL)
     seen, secret = await checkout(own.service, own.auto_merchant.merchant_id, order, PERSON, PHONE)
     return order, seen, secret, propose(own.context, seen, PERSON).agreement.hash
@@ -91,7 +91,7 @@ async def test_a_purchase_that_waits_for_an_erasure_is_refused_and_charges_nothi
     await nothing_of_it(own, order)
 
 
-async def test_an_order_that_is_declined_during_an_erasure_writes_nothing_of_the_person_back(
+async def test_an_order_that_is_declined_during_an_erasure_stores_no_data_of_the_person(
     own: Own,
 ) -> None:
     order = await own.auto_merchant.create("100.00", **PREFILL)
@@ -115,7 +115,7 @@ async def test_an_order_that_is_declined_during_an_erasure_writes_nothing_of_the
         assert rows == [], table
 
 
-async def test_details_that_are_given_during_an_erasure_are_not_kept(own: Own) -> None:
+async def test_details_that_are_entered_during_an_erasure_are_not_stored(own: Own) -> None:
     order, seen, _, _ = await at_the_pay_step(own)
     async with erasing(own, "checkout_sessions") as erasure:
         giving = asyncio.create_task(give_details(own.context, seen, PERSON))
@@ -127,7 +127,7 @@ async def test_details_that_are_given_during_an_erasure_are_not_kept(own: Own) -
 
 
 class Meanwhile(SandboxCardRail):
-    """A network during whose answer the consumer is erased, or is tried to be."""
+    """A card network that tries to erase the consumer before it answers."""
 
     def __init__(self, own: Own, during: str) -> None:
         super().__init__(*rail_parts(own.context.pool))
@@ -147,7 +147,7 @@ class Meanwhile(SandboxCardRail):
         return await super().charge(asked)
 
 
-async def test_the_page_of_an_erased_purchase_says_start_again_from_the_shop(own: Own) -> None:
+async def test_the_page_of_an_erased_purchase_tells_the_person_to_start_again_at_the_shop(own: Own) -> None:
     order, seen, secret, agreed = await at_the_pay_step(own)
     rail = Meanwhile(own, "keep")
     context = replace(own.context, rails=replace(own.context.rails, card=CardRails(rail)))
@@ -168,7 +168,7 @@ async def test_the_page_of_an_erased_purchase_says_start_again_from_the_shop(own
     await nothing_of_it(own, order)
 
 
-async def test_an_erasure_after_a_charge_began_is_refused_and_the_purchase_goes_on(own: Own) -> None:
+async def test_an_erasure_after_a_charge_began_is_refused_and_the_purchase_continues(own: Own) -> None:
     order, seen, _, agreed = await at_the_pay_step(own)
     rail = Meanwhile(own, "charge")
     context = replace(own.context, rails=replace(own.context.rails, card=CardRails(rail)))
@@ -181,13 +181,13 @@ async def test_an_erasure_after_a_charge_began_is_refused_and_the_purchase_goes_
 
 
 async def link_followed(own: Own, order: dict[str, Any]) -> Checkout:
-    """A browser that only followed the link."""
+    """A browser that has only opened the link."""
     opened = await open_checkout(own.context, own.auto_merchant.merchant_id, UUID(order["token"]))
     assert opened is not None
     return await read_checkout(own.context, own.auto_merchant.merchant_id, *opened)
 
 
-async def test_one_press_that_waits_for_an_erasure_is_refused_and_leaves_nobody_in_the_session(
+async def test_a_single_press_that_waits_for_an_erasure_is_refused_and_stores_no_person_in_the_session(
     own: Own,
 ) -> None:
     first = await bought(own)

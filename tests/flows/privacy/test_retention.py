@@ -1,4 +1,4 @@
-"""Data past its retention period is deleted, by the service's clock. Everything else and the ledger stay."""
+"""Data past its retention period is deleted, by the service's clock. All other data and the ledger are kept."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from support.own_service import Own
 
 
 async def kept(own: Own) -> int:
-    """Everything that is due now, and then again: nothing."""
+    """Delete everything that is due now, and check that a second run deletes nothing."""
     done = 0
     while more := await keep_terms(own.context):
         done += more
@@ -37,14 +37,16 @@ async def later(own: Own, days: int) -> None:
 
 
 async def abandoned(own: Own) -> dict[str, object]:
-    """An order that somebody left with all their details given."""
+    """Make an order that its consumer left after entering all details."""
     order = await own.merchant.create("30.00", **PREFILL)
     await checkout(own.service, own.merchant.merchant_id, order, PERSON, PHONE)
     await leave_checkout(own.context, own.merchant.merchant_id, UUID(str(order["orderId"])))
     return order
 
 
-async def test_an_abandoned_order_loses_its_consumer_after_its_term_and_not_before(own: Own) -> None:
+async def test_the_personal_data_of_an_abandoned_order_is_deleted_after_its_period_and_not_before(
+    own: Own,
+) -> None:
     order = await abandoned(own)
     await later(own, 89)
     await kept(own)
@@ -57,7 +59,7 @@ async def test_an_abandoned_order_loses_its_consumer_after_its_term_and_not_befo
     assert (await verify(own.context.pool)).disagreements == []
 
 
-async def test_a_declined_order_keeps_its_consumer_for_as_long_as_the_law_asks(own: Own) -> None:
+async def test_the_personal_data_of_a_declined_order_is_kept_as_long_as_the_law_requires(own: Own) -> None:
     order = await own.merchant.create("30.00", **PREFILL)
     person = replace(PERSON, surname="Declinetest")
     await complete(own.service, own.merchant.merchant_id, order, profile=person, phone=PHONE)
@@ -67,7 +69,8 @@ async def test_a_declined_order_keeps_its_consumer_for_as_long_as_the_law_asks(o
     await later(own, 670)
     await kept(own)
     assert (await own.merchant.read(order))["consumer"] is None
-    # The person never agreed to a plan: what they gave is gone, too. Browsers and the inbox have terms of their own.
+    # The person never agreed to a plan, so the entered details are deleted too. Browsers and the inbox have their own
+    # periods.
     async with own.owner() as owner:
         assert await owner.fetchval("SELECT count(*) FROM consumers") == 0
         await owner.execute("TRUNCATE checkout_sessions, message_simulator.inbox")
@@ -75,7 +78,7 @@ async def test_a_declined_order_keeps_its_consumer_for_as_long_as_the_law_asks(o
     assert (await verify(own.context.pool)).disagreements == []
 
 
-async def test_an_approved_order_is_left_alone(own: Own) -> None:
+async def test_an_approved_order_is_not_changed(own: Own) -> None:
     order = await bought(own)
     await later(own, 1000)
     await kept(own)
@@ -83,7 +86,7 @@ async def test_an_approved_order_is_left_alone(own: Own) -> None:
     assert set(await words_left(own)) == set(WORDS)
 
 
-async def test_messages_and_attempts_go_after_their_terms(own: Own) -> None:
+async def test_messages_and_attempts_are_deleted_after_their_periods(own: Own) -> None:
     await bought(own)
     await later(own, 1)
     async with own.owner() as owner:
@@ -103,7 +106,7 @@ async def test_messages_and_attempts_go_after_their_terms(own: Own) -> None:
     await kept(own)
     assert await rows("delivery_attempts") == 450
     await later(own, 2)
-    # A batch at a time.
+    # The job works in batches.
     await keep_terms(own.context)
     assert await rows("delivery_attempts") == 450 - retention.BATCH
     await kept(own)
@@ -113,7 +116,7 @@ async def test_messages_and_attempts_go_after_their_terms(own: Own) -> None:
     assert await rows("messages") == 0
 
 
-async def test_many_orders_are_gone_through_in_batches_and_each_once(
+async def test_many_orders_are_processed_in_batches_and_each_once(
     own: Own, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retention, "BATCH", 3)
@@ -125,7 +128,7 @@ async def test_many_orders_are_gone_through_in_batches_and_each_once(
     assert await keep_terms(own.context) == 0
 
 
-async def test_an_order_that_is_stuck_open_does_not_keep_the_others_for_ever(own: Own) -> None:
+async def test_an_order_that_never_ends_does_not_prevent_the_deletion_of_others(own: Own) -> None:
     stuck = await own.merchant.create("10.00", **PREFILL)
     ended = await own.merchant.create("10.00", **PREFILL)
     await leave_checkout(own.context, own.merchant.merchant_id, UUID(ended["orderId"]))

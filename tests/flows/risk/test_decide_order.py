@@ -1,4 +1,4 @@
-"""Each press of the payment button is decided on the facts of that moment, and the facts are stored with the decision."""
+"""Each press of the payment button is decided by the facts of that moment, which are stored with the decision."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DECLINED_CARD, ANY_CARD = "4000 0000 0000 0002", "5555 5555 5555 4444"
 
 @pytest.fixture
 async def own(settings: config.Settings, own_database: dict[str, Any]) -> AsyncIterator[Own]:
-    """A service under the release's own policy."""
+    """A service with the policy of the release."""
     async with opened_own(replace(settings, policy=None), own_database) as opened:
         yield opened
 
@@ -50,7 +50,7 @@ async def rows(own: Own, sql: str, *values: object) -> list[Any]:
         return list(await owner.fetch(sql, *values))
 
 
-async def test_a_decision_is_kept_with_all_that_it_takes_to_make_it_again(own: Own) -> None:
+async def test_a_decision_is_stored_with_all_facts_needed_to_repeat_it(own: Own) -> None:
     phone = phone_number()
     order = await buy(own, "123.45", phone=phone)
     kept, policy = await last(own), own.context.policy
@@ -85,7 +85,7 @@ async def test_no_name_number_or_address_is_in_a_decision_or_its_signals(own: Ow
         assert secret.encode().hex() not in hashes
 
 
-async def test_phone_card_and_address_are_seen_again_on_the_next_order(own: Own) -> None:
+async def test_phone_card_and_address_are_recognized_on_the_next_order(own: Own) -> None:
     same = {"phone": phone_number(), "card": ANY_CARD}
     for seen in range(3):
         await buy(own, **same)
@@ -100,7 +100,7 @@ async def test_phone_card_and_address_are_seen_again_on_the_next_order(own: Own)
     assert (await last(own))["inputs"]["velocity"] == {"phone": 0, "card": 0, "address": 0, "device": 0}
 
 
-async def test_a_second_card_for_the_same_order_is_not_another_order(own: Own) -> None:
+async def test_a_second_card_for_the_same_order_does_not_count_as_another_order(own: Own) -> None:
     phone, order = phone_number(), await own.merchant.create()
     assert (await buy(own, order=order, card=DECLINED_CARD, phone=phone)).status is Status.CREATED
     assert (await buy(own, order=order, card=ANY_CARD, phone=phone)).status is Status.APPROVED
@@ -109,7 +109,7 @@ async def test_a_second_card_for_the_same_order_is_not_another_order(own: Own) -
     assert await rows(own, "SELECT FROM consumer_reservations") == []
 
 
-async def test_the_sandboxs_test_cards_are_everybodys_and_count_for_nobody(own: Own) -> None:
+async def test_the_sandbox_s_test_cards_are_not_counted_because_everybody_uses_them(own: Own) -> None:
     for _ in range(2):
         await buy(own)
     assert (await last(own))["inputs"]["velocity"]["card"] == 0
@@ -140,7 +140,7 @@ NOTHING = {"order_phone": False, "billing_state": False, "shipping_state": False
         ({"consumer": {"phoneNumber": "2125550188"}}, {"order_phone": True}),
     ],
 )
-async def test_what_the_order_says_otherwise_is_a_mismatch(
+async def test_different_data_in_the_order_is_a_mismatch(
     own: Own, body: dict[str, Any], found: dict[str, bool]
 ) -> None:
     order = await own.merchant.create("100.00", **body)
@@ -148,7 +148,7 @@ async def test_what_the_order_says_otherwise_is_a_mismatch(
     assert (await last(own))["inputs"]["mismatches"] == {**NOTHING, **found}
 
 
-async def test_another_surname_than_that_of_the_last_plan_is_a_mismatch(own: Own) -> None:
+async def test_a_surname_that_differs_from_the_last_plan_s_is_a_mismatch(own: Own) -> None:
     phone = phone_number()
     for surname, differs in (
         ("Rivera-Lopez", False),
@@ -167,7 +167,9 @@ async def test_another_surname_than_that_of_the_last_plan_is_a_mismatch(own: Own
         ("Approvetest", Status.APPROVED, "sandbox_approve_requested"),
     ],
 )
-async def test_the_sandboxs_test_surnames_decide(own: Own, surname: str, status: Status, reason: str) -> None:
+async def test_the_sandbox_s_test_surnames_decide_the_result(
+    own: Own, surname: str, status: Status, reason: str
+) -> None:
     async with own.owner() as owner:
         await owner.execute("UPDATE merchants SET maximum = 500000")
     order = await buy(own, "4000.00", profile=replace(PROFILE, surname=surname))
@@ -189,7 +191,7 @@ async def test_an_order_above_the_limit_is_declined_before_any_card_is_charged(o
     assert tuple(event) == ("order.declined", False, "The order was not approved.")
 
 
-async def test_who_is_declined_gets_a_letter_with_the_reasons_by_mail(own: Own) -> None:
+async def test_a_declined_consumer_gets_a_letter_with_the_reasons_by_mail(own: Own) -> None:
     phone = phone_number()
     await buy(own, "1500.00", phone=phone)
     order = await buy(own, "900.00", phone=phone)
@@ -230,12 +232,12 @@ async def _with_data(own: Own, **fields: object) -> dict[str, Any]:
     return order
 
 
-async def test_where_it_is_off_what_the_merchant_says_is_not_looked_at(own: Own) -> None:
+async def test_in_the_mode_off_the_merchant_s_data_is_ignored(own: Own) -> None:
     await buy(own, order=await _with_data(own, customerIsMember="true"))
     assert (await last(own))["inputs"]["approvals"] is None
 
 
-async def test_a_trial_records_what_the_model_says_and_changes_no_decision(own: Own) -> None:
+async def test_in_the_mode_trial_the_model_s_points_are_stored_and_change_no_decision(own: Own) -> None:
     await buy(own)
     without = await last(own)
     await _approvals(own, "trial")
@@ -249,7 +251,7 @@ async def test_a_trial_records_what_the_model_says_and_changes_no_decision(own: 
     }
 
 
-async def test_where_it_is_on_its_points_count(own: Own) -> None:
+async def test_in_the_mode_on_the_model_s_points_count(own: Own) -> None:
     await buy(own)
     without = (await last(own))["score"]
     await _approvals(own, "on")
@@ -258,7 +260,7 @@ async def test_where_it_is_on_its_points_count(own: Own) -> None:
 
 
 async def test_the_model_of_one_merchant_never_decides_for_another(own: Own) -> None:
-    # The other merchant is on, too, and even names a model of the same version: it has none of its own.
+    # The other merchant's mode is also on, and it names a model of the same version, but it has no model of its own.
     await _approvals(own, "on")
     order = await started(own.auto_merchant, additionalData={"customerIsMember": True})
     await complete(own.service, own.auto_merchant.merchant_id, order)
@@ -267,7 +269,7 @@ async def test_the_model_of_one_merchant_never_decides_for_another(own: Own) -> 
     assert (said["model"], said["points"], said["contributions"]) == (None, 0, [])
 
 
-async def test_a_model_that_cannot_be_read_costs_no_sale(own: Own) -> None:
+async def test_a_model_that_cannot_be_read_does_not_prevent_a_purchase(own: Own) -> None:
     await _approvals(own, "on")
     async with own.owner() as owner:
         await owner.execute(
@@ -279,7 +281,7 @@ async def test_a_model_that_cannot_be_read_costs_no_sale(own: Own) -> None:
     assert (await last(own))["inputs"]["approvals"]["model"] is None
 
 
-async def test_deciding_costs_a_reservation_and_a_read_and_the_rest_runs_beside_the_card(own: Own) -> None:
+async def test_a_decision_costs_a_reservation_and_a_read_before_the_charge(own: Own) -> None:
     asked: list[str] = []
 
     class Counting(SamePool):
@@ -290,11 +292,11 @@ async def test_deciding_costs_a_reservation_and_a_read_and_the_rest_runs_beside_
     from support.flows.buttons import opened, press
 
     [seen] = await opened(own, phone_number(), 1, "100.00")
-    # A process's first decision under a policy settles its text; every other one costs this.
+    # A process's first decision under a policy also stores the policy's text. Every other decision costs this much.
     sealed = {own.context.policy.version}
     await press(replace(own.context, pool=Counting(own.context.pool), sealed=sealed), seen)
     reserve, read, save, *after = asked
     begun = ("SELECT reserve_exposure(", "WITH agreed", "SELECT save_orders(")
     assert (reserve[:24], read[:11], save[:19]) == begun
-    # The card's answer, and the reservation's end beside it.
+    # Then come the card's answer and, at the same time, the end of the reservation.
     assert sorted(text[:13] for text in after) == ["SELECT finish", "SELECT o.merc", "SELECT save_o"]

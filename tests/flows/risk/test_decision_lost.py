@@ -32,7 +32,7 @@ DECLINED = Profile("Jordan", "Declinetest", "jordan@mail.example", ADDRESS)
 
 @pytest.fixture
 async def own(settings: config.Settings, own_database: dict[str, Any]) -> AsyncIterator[Own]:
-    """A service under the release's own policy."""
+    """A service with the policy of the release."""
     async with opened_own(replace(settings, policy=None), own_database) as opened:
         yield opened
 
@@ -56,7 +56,7 @@ async def count(own: Own, what: str) -> int:
 
 
 @pytest.mark.parametrize("when", ["before", "while", "after"])
-async def test_a_decline_whose_answer_is_lost_is_told_once(own: Own, when: str) -> None:
+async def test_a_decline_whose_answer_is_lost_is_reported_once(own: Own, when: str) -> None:
     order = await own.merchant.create()
     _, secret = await checkout(own.service, own.merchant.merchant_id, order, DECLINED, phone_number())
     pool = CutPool(own, when)
@@ -71,13 +71,13 @@ async def test_a_decline_whose_answer_is_lost_is_told_once(own: Own, when: str) 
     assert (await verify(own.context.pool)).disagreements == []
 
 
-async def test_a_decision_that_is_stale_twice_is_made_a_third_time_on_what_is_then_known(own: Own) -> None:
+async def test_a_decision_that_is_stale_twice_is_made_a_third_time_with_the_newest_facts(own: Own) -> None:
     phone = phone_number()
     order = await own.merchant.create("900.00")
     _, secret = await checkout(own.service, own.merchant.merchant_id, order, PROFILE, phone)
 
     async def another() -> None:
-        # Between this one's decision and its save its reservation expires, and the same consumer pays for another order.
+        # Between the decision and its save, the reservation expires and the same consumer pays for another order.
         async with own.owner() as owner:
             await owner.execute("UPDATE consumer_reservations SET expires_at = now()")
         assert await settle_reservations(own.context) == 1
@@ -96,7 +96,7 @@ async def test_a_decision_that_is_stale_twice_is_made_a_third_time_on_what_is_th
     assert await count(own, "charges") == 2
 
 
-async def test_who_turned_it_off_while_it_was_judged_has_the_last_word(own: Own) -> None:
+async def test_a_mode_that_was_set_to_off_during_the_evaluation_is_not_set_to_on(own: Own) -> None:
     pool, merchant_id = own.context.pool, own.merchant.merchant_id
     assert await approvals.move(pool, merchant_id, "trial")
     assert await approvals.move(pool, merchant_id, "off", was="trial")

@@ -38,14 +38,16 @@ async def own(settings: config.Settings, own_database: dict[str, Any]) -> AsyncI
 
 
 @pytest.mark.parametrize("amount", ["100.00", "1999.99"])
-async def test_nobody_is_named(own: Own, caplog: pytest.LogCaptureFixture, amount: str) -> None:
+async def test_no_decision_log_event_metric_or_explanation_names_the_customer(
+    own: Own, caplog: pytest.LogCaptureFixture, amount: str
+) -> None:
     caplog.set_level(logging.DEBUG)
     phone = phone_number()
     told = f"Mina Quackenbush {phone} {CARD} mina@post.example"
     fields = {"merchantRiskAssessment": told, "fulfillmentMethod": told, "customerTransactionCount": told}
     secrets = (phone, CARD, CARD.replace(" ", ""), "quackenbush", "mina", "zephyr", "79830", "4000 0000")
     orders = []
-    # The second is above what is left of the limit: approved and declined are looked at.
+    # The second order exceeds what is left of the limit, so the test sees an approval and a decline.
     for number in range(2):
         order = await started(
             own.auto_merchant,

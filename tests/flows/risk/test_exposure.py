@@ -29,13 +29,13 @@ from support.phones import phone_number
 
 @pytest.fixture
 async def own(settings: config.Settings, own_database: dict[str, Any]) -> AsyncIterator[Own]:
-    """A service under the release's own policy."""
+    """A service with the policy of the release."""
     async with opened_own(replace(settings, policy=None), own_database) as opened_under_it:
         yield opened_under_it
 
 
 class Slow(CardRails):
-    """The sandbox's card network on a slow day: nobody is answered before the test says so."""
+    """A slow card network of the sandbox, which answers only when the test allows it."""
 
     def __init__(self, rail: CardRails) -> None:
         super().__init__(rail.active)
@@ -57,7 +57,7 @@ async def decisions(own: Own) -> list[Any]:
 
 
 async def patient(context: Context, seen: Checkout) -> Order:
-    """A consumer who presses the button again when the page says so."""
+    """A consumer who presses the button again when the page asks for that."""
     while True:
         try:
             return await press(context, seen)
@@ -67,7 +67,7 @@ async def patient(context: Context, seen: Checkout) -> Order:
 
 
 @pytest.mark.parametrize(("count", "fit"), [(2, 1), (16, 4), (64, 4)])
-async def test_of_many_checkouts_at_once_only_what_fits_the_limit_is_begun(
+async def test_of_many_checkouts_at_once_only_those_within_the_limit_begin_a_charge(
     own: Own, count: int, fit: int
 ) -> None:
     phone = phone_number()
@@ -96,7 +96,9 @@ async def test_of_many_checkouts_at_once_only_what_fits_the_limit_is_begun(
         assert await owner.fetchval("SELECT count(*) FROM consumer_reservations") == 0
 
 
-async def test_of_two_at_once_the_second_is_decided_on_the_firsts_amount(own: Own) -> None:
+async def test_of_two_concurrent_checkouts_the_second_decision_counts_the_first_order_s_amount(
+    own: Own,
+) -> None:
     half = own.context.policy.exposure.new // 2
     one, two = await opened(own, phone_number(), 2, f"{half / 100:.2f}")
     context, rail = with_slow_rail(own.context)
@@ -110,7 +112,7 @@ async def test_of_two_at_once_the_second_is_decided_on_the_firsts_amount(own: Ow
     assert sorted(outstanding) == [0, half]
 
 
-async def test_twenty_presses_of_one_button_are_still_one_charge(own: Own) -> None:
+async def test_twenty_presses_of_one_button_cause_one_charge(own: Own) -> None:
     [seen] = await opened(own, phone_number(), 1, "100.00")
     ended = await asyncio.gather(*(press(own.context, seen) for _ in range(20)), return_exceptions=True)
     assert sum(isinstance(each, Order) for each in ended) >= 1
@@ -119,8 +121,8 @@ async def test_twenty_presses_of_one_button_are_still_one_charge(own: Own) -> No
         assert await owner.fetchval("SELECT count(*) FROM consumer_reservations") == 0
 
 
-async def test_an_order_that_only_moved_aside_meanwhile_is_saved(own: Own) -> None:
-    """Its row is another by then, though its version is the same: the guard must follow it."""
+async def test_an_order_whose_row_was_rewritten_without_a_new_version_is_saved(own: Own) -> None:
+    """The update replaces the row, but keeps the version. The version check must follow the new row."""
     [seen] = await opened(own, phone_number(), 1, "100.00")
 
     class Aside(SamePool):
@@ -143,7 +145,7 @@ async def test_an_order_that_only_moved_aside_meanwhile_is_saved(own: Own) -> No
     assert (order.status, pool.waited) == (Status.APPROVED, True)
 
 
-async def test_a_consumers_row_is_made_where_there_is_none_to_lock(own: Own) -> None:
+async def test_if_a_consumer_has_no_row_to_lock_one_is_created(own: Own) -> None:
     consumer_id = own.context.vault.consumer_id(phone_number())
     async with own.context.pool.session() as connection, connection.transaction():
         await history.lock(connection, consumer_id)

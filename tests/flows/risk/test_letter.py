@@ -1,4 +1,4 @@
-"""The letter about a declined order: the one that an operator is shown is the one that was sent, to the letter."""
+"""An operator sees exactly the letter about a declined order that was sent."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from support.own_service import Own
 from support.phones import phone_number
 
 
-async def test_the_letter_that_is_shown_is_the_one_that_was_sent_whatever_day_it_is_in_greenwich(
+async def test_the_shown_letter_equals_the_sent_one_even_if_the_date_in_utc_differs(
     own: Own,
 ) -> None:
-    # In California, where the consumer lives, this is the evening before.
+    # In California, where the consumer lives, this is the evening of the day before.
     now = own.service.clock.now()
     tomorrow = (now + timedelta(days=1)).replace(hour=3, minute=0)
     async with own.service.clock.moved(seconds=(tomorrow - now).total_seconds()):

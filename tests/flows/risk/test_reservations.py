@@ -1,4 +1,5 @@
-"""A part of the limit is reserved while an order is decided: it counts, it ends, and no crash lets the limit be exceeded."""
+"""While an order is decided, a part of the limit is reserved. The reservation counts, it ends, and no crash lets the
+limit be exceeded."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ from support.phones import phone_number
 
 @pytest.fixture
 async def own(settings: config.Settings, own_database: dict[str, Any]) -> AsyncIterator[Own]:
-    """A service under the release's own policy."""
+    """A service with the policy of the release."""
     async with opened_own(replace(settings, policy=None), own_database) as opened_under_it:
         yield opened_under_it
 
@@ -42,7 +43,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def share(own: Own, parts: int) -> str:
-    """A part of a new consumer's limit."""
+    """Return this part of a new consumer's limit."""
     return f"{own.context.policy.exposure.new // parts / 100:.2f}"
 
 
@@ -56,7 +57,7 @@ async def reserved(own: Own) -> int:
 
 
 async def expired(own: Own) -> None:
-    """All reservations have expired."""
+    """Let all reservations expire."""
     await ask(own, "UPDATE consumer_reservations SET expires_at = now() - interval '1 second'")
 
 
@@ -75,7 +76,7 @@ async def within_the_limit(own: Own) -> None:
     assert (await verify(own.context.pool)).disagreements == []
 
 
-async def test_an_order_counts_for_others_before_it_is_saved(own: Own) -> None:
+async def test_a_reserved_order_counts_for_other_orders_before_it_is_saved(own: Own) -> None:
     one, two = await opened(own, phone_number(), 2, share(own, 2))
     first, gate = await stopped(own, one, "before", SAVE)
     assert (await press(own.context, two)).status is Status.APPROVED
@@ -86,7 +87,7 @@ async def test_an_order_counts_for_others_before_it_is_saved(own: Own) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-async def test_nobody_is_declined_for_an_order_that_is_still_being_decided(own: Own) -> None:
+async def test_an_order_is_not_declined_because_of_an_order_that_is_still_being_decided(own: Own) -> None:
     one, two = await opened(own, phone_number(), 2, share(own, 1))
     first, gate = await stopped(own, one, "before", SAVE)
     with pytest.raises(Problem) as told:
@@ -100,7 +101,7 @@ async def test_nobody_is_declined_for_an_order_that_is_still_being_decided(own: 
     await within_the_limit(own)
 
 
-async def test_who_waits_for_an_order_that_comes_to_nothing_is_approved(own: Own) -> None:
+async def test_an_order_that_waited_is_approved_if_the_other_order_ends_without_an_approval(own: Own) -> None:
     one, two = await opened(own, phone_number(), 2, share(own, 1))
     first, gate = await stopped(own, one, "before", SAVE)
     second = asyncio.create_task(press(own.context, two))
@@ -127,7 +128,7 @@ STEPS = {
 
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("step", STEPS)
-async def test_a_crash_leaves_a_reservation_that_counts_until_its_order_was_looked_at(
+async def test_after_a_crash_a_reservation_counts_until_the_job_has_checked_its_order(
     own: Own, step: str
 ) -> None:
     when, piece, left, begun = STEPS[step]
@@ -135,20 +136,20 @@ async def test_a_crash_leaves_a_reservation_that_counts_until_its_order_was_look
     await killed(own, one, when, piece)
     assert await reserved(own) == left
     if left and not begun:
-        # Long after it has expired too: only the job ends it.
+        # The reservation also counts long after it has expired, because only the job ends it.
         await expired(own)
         with pytest.raises(Problem):
             await press(own.context, two)
     await expired(own)
     assert await settle_reservations(own.context) == left
     assert await reserved(own) == 0
-    # The order that was begun is in the history; of the other one nothing is left.
+    # The order whose charge had begun is in the history. The other order has left nothing.
     ended = await press(own.context, two)
     assert ended.status is (Status.DECLINED if begun else Status.APPROVED)
     await within_the_limit(own)
 
 
-async def test_a_press_that_was_slower_than_its_reservation_writes_nothing_and_is_decided_again(
+async def test_a_press_whose_reservation_has_expired_writes_nothing_and_is_decided_again(
     own: Own,
 ) -> None:
     one, two = await opened(own, phone_number(), 2, share(own, 1))
@@ -162,7 +163,7 @@ async def test_a_press_that_was_slower_than_its_reservation_writes_nothing_and_i
     await within_the_limit(own)
 
 
-async def test_a_save_that_arrives_while_the_job_looks_is_waited_for(own: Own) -> None:
+async def test_the_job_waits_for_a_save_that_is_in_progress(own: Own) -> None:
     [one] = await opened(own, phone_number(), 1, share(own, 1))
     first, gate = await stopped(own, one, "before", SAVE)
     await expired(own)
@@ -177,7 +178,7 @@ async def test_a_save_that_arrives_while_the_job_looks_is_waited_for(own: Own) -
     await within_the_limit(own)
 
 
-async def test_a_renewed_reservation_is_not_the_one_that_the_job_saw(own: Own) -> None:
+async def test_the_job_does_not_delete_a_reservation_that_was_renewed_meanwhile(own: Own) -> None:
     consumer_id = own.context.vault.consumer_id(phone_number())
     order_id = own.context.new_id()
     ids = consumer_id, own.merchant.merchant_id, order_id
@@ -192,7 +193,9 @@ async def test_a_renewed_reservation_is_not_the_one_that_the_job_saw(own: Own) -
     assert anew.ticket > first.ticket
 
 
-async def test_presses_of_one_order_do_not_count_each_other_and_count_once_for_others(own: Own) -> None:
+async def test_presses_of_one_order_do_not_count_for_each_other_and_count_once_for_other_orders(
+    own: Own,
+) -> None:
     pool, merchant_id = own.context.pool, own.merchant.merchant_id
     consumer_id = own.context.vault.consumer_id(phone_number())
     one, two = own.context.new_id(), own.context.new_id()
@@ -205,7 +208,7 @@ async def test_presses_of_one_order_do_not_count_each_other_and_count_once_for_o
     assert (await reservations.reserve(pool, stranger, merchant_id, two, 70, None)).earlier == {}
 
 
-async def test_a_lost_answer_of_the_save_leaves_the_reservation_until_it_expires(own: Own) -> None:
+async def test_if_the_save_s_answer_is_lost_the_reservation_stays_until_it_expires(own: Own) -> None:
     [one] = await opened(own, phone_number(), 1, share(own, 1))
 
     class Lost(GatePool):
@@ -246,7 +249,7 @@ async def test_the_previous_release_saves_nothing_between_a_reservation_and_its_
     [one, two] = await opened(own, phone, 2, share(own, 4))
     assert await ask(own, GUARD, consumer_id, 0) == 1
     first, gate = await stopped(own, one, "before", SAVE)
-    # What it had read before is outdated. What it reads now may lack the order that is about to be saved.
+    # The previous release's first read is outdated. Its next read may lack the order that is about to be saved.
     assert await ask(own, GUARD, consumer_id, 1) is None
     read = await ask(own, version)
     with pytest.raises(asyncpg.LockNotAvailableError):

@@ -1,4 +1,4 @@
-"""One card and several people: what the policy lets pass, and what is declined, told and kept."""
+"""Several people use one card: which orders the policy approves and declines, and what the consumers are told."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CARD = "5555 5555 5555 4444"
 
 @pytest.fixture
 async def own(settings: config.Settings, own_database: dict[str, Any]) -> AsyncIterator[Own]:
-    """Two orders with the same card may be tried in a day."""
+    """The policy allows two orders a day with the same card."""
     async with opened_own(replace(settings, policy=None), own_database) as opened:
         policy = opened.context.policy
         narrow = replace(policy, velocity=replace(policy.velocity, card=Window(2, 24)))

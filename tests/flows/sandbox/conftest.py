@@ -14,14 +14,14 @@ from support.time.sandbox import Sandbox, opened_sandbox
 
 @pytest.fixture
 async def sandbox(settings: config.Settings, own_database: dict[str, Any]) -> AsyncIterator[Sandbox]:
-    """On a database of this test's own."""
+    """A service on a separate database of this test."""
     async with opened_sandbox(settings, own_database) as opened:
         yield opened
 
 
 @pytest.fixture
 def served() -> Iterator[Service]:
-    """`cuota serve` with two worker processes."""
+    """A process of `cuota serve` with two worker processes."""
     with service() as made:
         made.start(workers=2)
         yield made

@@ -1,4 +1,4 @@
-"""Time moves forward, and everything happens at its own instant: beside a service that runs all the while."""
+"""The clock moves forward beside a running service, and everything happens at its own time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def instant(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-async def test_an_order_left_open_is_abandoned_at_exactly_its_expiry(sandbox: Sandbox) -> None:
+async def test_an_open_order_is_abandoned_at_exactly_its_expiry(sandbox: Sandbox) -> None:
     order = await sandbox.merchant.create()
     record = await sandbox.merchant.read(order)
     moved = await sandbox.advance("14d")
@@ -39,7 +39,7 @@ async def test_an_order_left_open_is_abandoned_at_exactly_its_expiry(sandbox: Sa
     assert timedelta(0) <= await sandbox.now() - moved.after < HOUR
 
 
-async def test_what_falls_due_a_millisecond_after_the_target_does_not_happen(sandbox: Sandbox) -> None:
+async def test_work_that_is_due_a_millisecond_after_the_target_is_not_done(sandbox: Sandbox) -> None:
     order = await sandbox.merchant.create()
     expiry = instant((await sandbox.merchant.read(order))["expiryDateTime"])
     just_before = expiry - timedelta(minutes=1)
@@ -48,7 +48,7 @@ async def test_what_falls_due_a_millisecond_after_the_target_does_not_happen(san
     assert (await sandbox.merchant.read(order))["orderStatus"] == "Created"
 
 
-async def test_an_authorization_is_warned_of_and_ends_at_its_instants_in_order(sandbox: Sandbox) -> None:
+async def test_an_authorization_s_warnings_and_end_happen_at_their_times_in_order(sandbox: Sandbox) -> None:
     order = await sandbox.merchant.approved()
     ends = (
         await sandbox.fetch(
@@ -65,7 +65,7 @@ async def test_an_authorization_is_warned_of_and_ends_at_its_instants_in_order(s
     assert (await verify(sandbox.context.pool)).disagreements == []
 
 
-async def test_a_plan_is_reminded_of_and_charged_at_its_own_instants(sandbox: Sandbox) -> None:
+async def test_a_plan_s_reminders_and_charges_happen_at_their_times(sandbox: Sandbox) -> None:
     order = await sandbox.merchant.approved()
     assert (await sandbox.merchant.move(order, "capture", "100.00")).status_code == 200
     planned = await sandbox.fetch(
@@ -98,7 +98,7 @@ async def test_a_plan_is_reminded_of_and_charged_at_its_own_instants(sandbox: Sa
     assert report.disagreements == []
 
 
-async def test_a_webhook_is_tried_again_by_the_timetable_and_parked(sandbox: Sandbox) -> None:
+async def test_a_webhook_is_retried_by_its_schedule_and_then_parked(sandbox: Sandbox) -> None:
     async def refuse(event: dict[str, Any]) -> int:
         del event
         return 500
@@ -118,7 +118,7 @@ async def test_a_webhook_is_tried_again_by_the_timetable_and_parked(sandbox: San
     assert [row["state"] for row in states] == ["parked", "parked"]
 
 
-async def test_a_receiver_that_calls_back_does_so_at_the_instant_of_its_event(sandbox: Sandbox) -> None:
+async def test_a_receiver_s_call_to_the_api_happens_at_the_time_of_its_event(sandbox: Sandbox) -> None:
     again: list[dict[str, Any]] = []
 
     async def order_once_more(event: dict[str, Any]) -> int:
@@ -170,7 +170,9 @@ async def test_of_two_advances_at_once_the_second_is_refused_and_told_why(sandbo
     assert (await sandbox.advance("1h")).after >= moved.after + HOUR
 
 
-async def test_an_interrupt_stops_between_two_instants_and_the_next_advance_goes_on(sandbox: Sandbox) -> None:
+async def test_an_interrupt_stops_between_two_instants_and_the_next_advance_continues(
+    sandbox: Sandbox,
+) -> None:
     order = await sandbox.merchant.approved()
     ends = (await sandbox.fetch("SELECT authorization_expires_at AS at FROM orders"))[0]["at"]
 
@@ -183,7 +185,8 @@ async def test_an_interrupt_stops_between_two_instants_and_the_next_advance_goes
     sandbox.told = Interrupting()
     moved = await sandbox.advance("60d")
     assert moved.stopped
-    # A signal may come while the next instant has begun: that one is finished. It is not told if nothing happened at it.
+    # If a signal arrives after the next instant has begun, that instant is finished. It is not printed if nothing
+    # happened at it.
     assert moved.after >= sandbox.told[-1][0]
     assert ends - 72 * HOUR <= moved.after < ends
     assert timedelta(0) <= await sandbox.now() - moved.after < HOUR
@@ -193,7 +196,7 @@ async def test_an_interrupt_stops_between_two_instants_and_the_next_advance_goes
     assert [at for _, at in (await sandbox.events(order))[2:]] == expected
 
 
-async def test_the_clock_moves_neither_back_nor_on_the_spot(sandbox: Sandbox) -> None:
+async def test_the_clock_cannot_be_moved_back_or_by_zero(sandbox: Sandbox) -> None:
     before = await sandbox.now()
     for asked in ("2020-01-01", "0d", "2020-01-01T00:00Z"):
         with pytest.raises(BadInstant, match="not later than the service's clock"):
@@ -203,7 +206,7 @@ async def test_the_clock_moves_neither_back_nor_on_the_spot(sandbox: Sandbox) ->
     assert timedelta(0) <= await sandbox.now() - before < HOUR
 
 
-async def test_work_goes_on_after_an_advance(sandbox: Sandbox) -> None:
+async def test_background_work_continues_after_an_advance(sandbox: Sandbox) -> None:
     await sandbox.advance("1d")
     async with receiving() as receiver:
         await sandbox.merchant.create(**callback(receiver.url))
@@ -212,7 +215,9 @@ async def test_work_goes_on_after_an_advance(sandbox: Sandbox) -> None:
     assert sent - datetime.now(UTC) > 23 * HOUR
 
 
-async def test_a_receiver_that_always_calls_back_holds_time_up_for_a_while_only(sandbox: Sandbox) -> None:
+async def test_a_receiver_that_creates_an_order_for_each_event_delays_an_advance_only_for_a_limited_time(
+    sandbox: Sandbox,
+) -> None:
     made: list[dict[str, Any]] = []
 
     async def order_again(event: dict[str, Any]) -> int:

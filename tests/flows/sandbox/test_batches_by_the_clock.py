@@ -29,7 +29,7 @@ async def test_each_days_batch_closes_at_its_own_cutoff(sandbox: Sandbox) -> Non
     assert (await verify(sandbox.context.pool)).disagreements == []
 
 
-async def test_a_reserve_is_paid_on_its_day_on_the_way_of_one_long_advance(sandbox: Sandbox) -> None:
+async def test_during_one_long_advance_a_reserve_is_paid_on_its_day(sandbox: Sandbox) -> None:
     merchant = sandbox.merchant.merchant_id
     await sandbox.fetch(TERMS, merchant)
     order = await sandbox.merchant.approved("500.00")
@@ -47,5 +47,5 @@ async def test_a_reserve_is_paid_on_its_day_on_the_way_of_one_long_advance(sandb
     assert (await verify(sandbox.context.pool)).disagreements == []
 
 
-def test_everything_that_waits_for_the_clock_has_a_word_in_the_output_of_cuota_time() -> None:
+def test_everything_that_waits_for_the_clock_is_named_in_the_output_of_cuota_time() -> None:
     assert {table for table, _, _ in WAITING} == set(SCHEDULED)

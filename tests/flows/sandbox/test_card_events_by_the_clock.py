@@ -1,4 +1,5 @@
-"""Moving the clock brings what the simulated processor reports by itself: a dispute after a week, a card renewed after three."""
+"""Moving the clock triggers the events of the simulated processor: a dispute after a week, a renewed card after three
+weeks."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from support.makers import complete
 from support.time.sandbox import Sandbox
 
 
-async def test_a_disputed_card_is_disputed_after_a_week_and_once(sandbox: Sandbox) -> None:
+async def test_a_payment_with_the_disputed_test_card_is_disputed_once_after_a_week(sandbox: Sandbox) -> None:
     order = await sandbox.merchant.create("100.00")
     await complete(sandbox.service, sandbox.merchant.merchant_id, order, card="4000 0000 0000 2685")
     await sandbox.advance("6d")
@@ -28,7 +29,7 @@ async def test_a_disputed_card_is_disputed_after_a_week_and_once(sandbox: Sandbo
     assert abs(await sandbox.now() - seen.reconciled_until) < timedelta(hours=1)
 
 
-async def test_a_renewed_card_has_its_new_digits_after_three_weeks(sandbox: Sandbox) -> None:
+async def test_the_renewed_test_card_has_its_new_digits_after_three_weeks(sandbox: Sandbox) -> None:
     order = await sandbox.merchant.create("100.00")
     await complete(sandbox.service, sandbox.merchant.merchant_id, order, card="4000 0000 0000 4004")
     assert (await sandbox.merchant.move(order, "capture", "100.00")).status_code == 200

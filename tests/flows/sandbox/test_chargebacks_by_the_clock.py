@@ -59,7 +59,7 @@ async def test_a_chargeback_withholds_the_payment_and_pauses_the_plan(sandbox: S
     )  # fmt: skip
     assert (dispute.amount, dispute.withheld) == (2500, 2500)
     assert await lines(sandbox) == [("capture", 10000), ("dispute_withheld", -2500)]
-    # Only what no network has taken back can be refunded.
+    # Only money that the network has not taken back can be refunded.
     refused = await sandbox.merchant.move(order, "refund", "75.01")
     assert refused.json()["code"] == "refund_exceeds_captured"
     await agree(sandbox)
@@ -67,7 +67,7 @@ async def test_a_chargeback_withholds_the_payment_and_pauses_the_plan(sandbox: S
     assert await charges(sandbox) == 1
 
 
-async def test_silence_loses_at_the_networks_deadline_and_the_card_is_not_charged_again(
+async def test_without_an_answer_the_chargeback_is_lost_at_the_network_s_deadline_and_the_card_is_not_charged_again(
     sandbox: Sandbox,
 ) -> None:
     order, _ = await disputed(sandbox)
@@ -91,7 +91,7 @@ async def test_silence_loses_at_the_networks_deadline_and_the_card_is_not_charge
         ("we sent it, we think", DisputeOutcome.LOST, 25),
     ],
 )
-async def test_evidence_goes_to_the_network_which_decides(
+async def test_evidence_is_sent_to_the_network_which_decides(
     sandbox: Sandbox, text: str, outcome: DisputeOutcome, refunded: int
 ) -> None:
     order, dispute = await disputed(sandbox)
@@ -128,7 +128,7 @@ async def test_a_lost_chargeback_of_an_order_that_was_not_captured_voids_the_pay
     refused = await sandbox.merchant.move(order, "void", "100.00")
     assert refused.json()["code"] == "chargeback_open"
     await sandbox.advance("30d")
-    # The authorization ended while the chargeback was open, so the rest was released afterwards.
+    # The authorization ended while the chargeback was open, so the rest was voided afterwards.
     after = await sandbox.merchant.read(order)
     assert (after["voidedAmount"], after["paymentState"]) == (100, "EXPIRED")
     (row,) = await sandbox.fetch("SELECT count(*) AS n FROM card_refunds")
@@ -136,7 +136,7 @@ async def test_a_lost_chargeback_of_an_order_that_was_not_captured_voids_the_pay
     await agree(sandbox)
 
 
-async def test_an_event_that_comes_twice_or_late_books_nothing_twice(sandbox: Sandbox) -> None:
+async def test_a_repeated_or_late_event_books_nothing_twice(sandbox: Sandbox) -> None:
     order, _ = await disputed(sandbox)
     await sandbox.advance("10d")
     before = await sandbox.fetch("SELECT count(*) AS n FROM transfers")
@@ -176,7 +176,7 @@ async def test_an_answer_after_the_end_changes_nothing_at_the_simulated_processo
     assert await dispute_events(sandbox) == [("dispute.opened", "needs_response"), ("dispute.closed", "won")]
 
 
-async def test_evidence_after_the_networks_deadline_does_not_win(sandbox: Sandbox) -> None:
+async def test_evidence_after_the_network_s_deadline_has_no_effect(sandbox: Sandbox) -> None:
     order, dispute = await disputed(sandbox)
     await sandbox.advance("10d")
     rails = sandbox.context.rails.card

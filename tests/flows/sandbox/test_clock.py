@@ -1,4 +1,4 @@
-"""Which times an operator may set, and what stays on the real clock when time is moved."""
+"""Which times an operator may set, and what always uses the real clock."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_span_or_an_instant_is_read(text: str, then: datetime) -> None:
         "20261225",
     ],
 )
-def test_what_is_no_instant_is_refused_with_the_forms_there_are(text: str) -> None:
+def test_a_text_that_is_no_instant_is_refused_and_the_error_lists_the_possible_forms(text: str) -> None:
     with pytest.raises(BadInstant, match=r"Give a span|not a valid date"):
         read_instant(text)
 
@@ -71,12 +71,14 @@ def test_a_time_without_a_zone_is_refused() -> None:
 
 
 @pytest.mark.parametrize("text", ["9999999w", "9999999d", "2099-01-01", "9999-12-31T23:59-23:59"])
-def test_what_is_too_far_is_refused_and_never_overflows(text: str) -> None:
+def test_a_time_that_is_too_far_away_is_refused_without_an_overflow(text: str) -> None:
     with pytest.raises(BadInstant, match=r"5 years|not a valid date"):
         read_instant(text).after(NOW)
 
 
-async def test_a_token_and_a_browser_s_session_outlive_sixty_days(sandbox: Sandbox) -> None:
+async def test_a_token_and_a_browser_s_session_are_still_valid_after_the_clock_moves_by_sixty_days(
+    sandbox: Sandbox,
+) -> None:
     order = await sandbox.merchant.create()
     opened = await open_checkout(sandbox.context, sandbox.merchant.merchant_id, UUID(order["token"]))
     assert opened is not None
@@ -87,7 +89,7 @@ async def test_a_token_and_a_browser_s_session_outlive_sixty_days(sandbox: Sandb
     assert await sandbox.merchant.token()
 
 
-async def test_a_browser_s_session_ends_a_real_day_after_it_was_opened(sandbox: Sandbox) -> None:
+async def test_a_browser_s_session_ends_a_day_of_real_time_after_it_was_opened(sandbox: Sandbox) -> None:
     await sandbox.advance("3d")
     order = await sandbox.merchant.create()
     opened = await open_checkout(sandbox.context, sandbox.merchant.merchant_id, UUID(order["token"]))
@@ -99,7 +101,7 @@ async def test_a_browser_s_session_ends_a_real_day_after_it_was_opened(sandbox: 
     assert await load(sandbox.context, sandbox.merchant.merchant_id, order_id, secret) is None
 
 
-async def test_a_one_time_code_is_good_for_ten_real_minutes(sandbox: Sandbox) -> None:
+async def test_a_one_time_code_is_valid_for_ten_minutes_of_real_time(sandbox: Sandbox) -> None:
     order = await sandbox.merchant.create()
     merchant_id = sandbox.merchant.merchant_id
     opened = await open_checkout(sandbox.context, merchant_id, UUID(order["token"]))
@@ -111,7 +113,7 @@ async def test_a_one_time_code_is_good_for_ten_real_minutes(sandbox: Sandbox) ->
     assert await check_code(sandbox.context, seen, "123456")
 
 
-async def test_an_idempotency_key_is_remembered_for_a_real_day(sandbox: Sandbox) -> None:
+async def test_an_idempotency_key_is_valid_for_a_day_of_real_time(sandbox: Sandbox) -> None:
     headers, body = {"Idempotency-Key": "once"}, order_body()
     first = await sandbox.merchant.http.post("/order", json=body, headers=headers)
     await sandbox.advance("30d")
@@ -120,7 +122,7 @@ async def test_an_idempotency_key_is_remembered_for_a_real_day(sandbox: Sandbox)
     assert again.json() == first.json()
 
 
-async def test_a_rotated_endpoint_secret_signs_for_a_real_day(sandbox: Sandbox) -> None:
+async def test_a_rotated_endpoint_secret_signs_for_a_day_of_real_time(sandbox: Sandbox) -> None:
     async with receiving() as receiver:
         http = sandbox.merchant.http
         made = (await http.post("/webhook-endpoints", json={"url": receiver.url})).json()
@@ -132,15 +134,17 @@ async def test_a_rotated_endpoint_secret_signs_for_a_real_day(sandbox: Sandbox) 
     assert len(receiver.got[0][0]["webhook-signature"].split()) == 2
 
 
-async def test_a_new_order_is_made_at_the_service_s_time(sandbox: Sandbox) -> None:
+async def test_a_new_order_has_the_service_s_time(sandbox: Sandbox) -> None:
     moved = await sandbox.advance("2026-12-25" if utc_now() < datetime(2026, 12, 24, tzinfo=UTC) else "40d")
     record = await sandbox.merchant.read(await sandbox.merchant.create())
     made = datetime.fromisoformat(record["createdDateTime"])
     assert timedelta(0) <= made - moved.after.replace(microsecond=0) < timedelta(minutes=5)
 
 
-async def test_a_mover_that_dies_leaves_a_clock_that_goes_on_from_where_it_was(sandbox: Sandbox) -> None:
-    """The state after `kill -9`: the clock stands still at an instant, and nothing extends the lease."""
+async def test_if_the_process_that_moves_the_clock_dies_the_clock_continues_from_its_last_time(
+    sandbox: Sandbox,
+) -> None:
+    """This is the state after `kill -9`: the clock stands still at an instant, and no process extends the lease."""
     before = await sandbox.now()
     at = before + timedelta(days=7)
     await sandbox.fetch(
@@ -156,7 +160,7 @@ async def test_a_mover_that_dies_leaves_a_clock_that_goes_on_from_where_it_was(s
     assert await sandbox.now() >= at + timedelta(days=1)
 
 
-async def test_a_lost_database_leaves_the_clock_as_it_is(sandbox: Sandbox) -> None:
+async def test_losing_the_database_does_not_change_the_clock(sandbox: Sandbox) -> None:
     await sandbox.advance("9d")
     await sandbox.fetch(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
@@ -173,7 +177,7 @@ async def test_a_lost_database_leaves_the_clock_as_it_is(sandbox: Sandbox) -> No
         await until(lambda: receiver.got)
 
 
-async def test_while_all_is_copied_a_request_waits_and_at_last_is_refused(
+async def test_during_a_copy_of_the_sandbox_a_request_waits_and_is_finally_refused(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cuota.web.server.standing.WAIT_SECONDS", 1.0)
@@ -199,7 +203,7 @@ async def test_while_all_is_copied_a_request_waits_and_at_last_is_refused(
 
 
 async def test_a_worker_without_its_lock_runs_no_job(own_database: dict[str, Any]) -> None:
-    """Somebody moves the clock when this process starts: its jobs begin once that has ended."""
+    """The clock is being moved while this process starts. Its jobs begin once the move has ended."""
     mover = await asyncpg.connect(**own_database)
     await mover.fetch("SELECT pg_advisory_lock($1)", 0x43756F74614A)
     standstill, stop = Standstill(own_database, SandboxClock(), lambda: None), asyncio.Event()

@@ -15,7 +15,7 @@ from support.time.sandbox import Sandbox
 
 
 async def everything(sandbox: Sandbox) -> dict[str, list[str]]:
-    """Every row of every table that is copied, as text."""
+    """Return every row of every copied table, as text."""
     connection = await asyncpg.connect(**sandbox.where)
     try:
         return {
@@ -29,7 +29,7 @@ async def everything(sandbox: Sandbox) -> dict[str, list[str]]:
 
 
 async def quiet(sandbox: Sandbox) -> None:
-    """Nothing is due that the worker would do meanwhile."""
+    """Wait until no work is due that the worker could do during the test."""
     await sandbox.advance("1m")
 
 
@@ -50,7 +50,7 @@ async def test_a_rewind_brings_back_every_row_and_the_clock(sandbox: Sandbox) ->
     # The sessions of a browser and the hour's limits are copied too; nothing runs that could change a row.
     assert await everything(sandbox) == before
     assert back.rows == copied.rows == sum(map(len, before.values()))
-    # The clock went on from the copy's instant by the real time that has passed since, not by the sixty days.
+    # The clock shows the fork's time plus the real time that has passed since, not the sixty days.
     gone = (await sandbox.now() - copied.service_time).total_seconds()
     assert 0 <= gone <= time.monotonic() - began + 1
     report = await verify(sandbox.context.pool)
@@ -58,7 +58,7 @@ async def test_a_rewind_brings_back_every_row_and_the_clock(sandbox: Sandbox) ->
     assert report.disagreements == []
 
 
-async def test_the_same_future_can_be_lived_twice_from_one_fork(sandbox: Sandbox) -> None:
+async def test_advancing_twice_from_the_same_fork_has_the_same_result(sandbox: Sandbox) -> None:
     order = await sandbox.merchant.approved()
     await quiet(sandbox)
     await fork(sandbox.where, "start")
@@ -70,12 +70,14 @@ async def test_the_same_future_can_be_lived_twice_from_one_fork(sandbox: Sandbox
         await rewind(sandbox.where, "start")
     assert lived[0] == lived[1]
     assert len(lived[0]) == 5
-    # And what the service remembered of the other future is forgotten: it serves this one.
+    # The service has also dropped its caches of the first future, so it works with the restored data.
     assert (await sandbox.merchant.move(order, "capture", "100.00")).status_code == 200
     assert (await sandbox.merchant.approved())["orderId"]
 
 
-async def test_a_merchant_made_after_the_fork_is_unknown_at_once_after_the_rewind(sandbox: Sandbox) -> None:
+async def test_a_merchant_created_after_the_fork_is_unknown_immediately_after_the_rewind(
+    sandbox: Sandbox,
+) -> None:
     from support.makers import make_merchant
 
     await fork(sandbox.where, "empty")
@@ -86,7 +88,7 @@ async def test_a_merchant_made_after_the_fork_is_unknown_at_once_after_the_rewin
     assert (await sandbox.merchant.http.get("/configuration")).status_code == 200
 
 
-async def test_what_guards_the_ledger_holds_again_after_a_rewind(sandbox: Sandbox) -> None:
+async def test_after_a_rewind_the_triggers_of_the_ledger_work_again(sandbox: Sandbox) -> None:
     await sandbox.merchant.approved()
     await fork(sandbox.where, "f")
     await rewind(sandbox.where, "f")
@@ -96,7 +98,7 @@ async def test_what_guards_the_ledger_holds_again_after_a_rewind(sandbox: Sandbo
         await sandbox.fetch("TRUNCATE events")
 
 
-async def test_tables_that_come_later_are_copied_and_numbered_on(sandbox: Sandbox) -> None:
+async def test_new_tables_are_copied_too_and_their_sequences_continue(sandbox: Sandbox) -> None:
     await sandbox.fetch("CREATE TABLE parents (number integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY)")
     await sandbox.fetch(
         'CREATE TABLE "A child" (of integer REFERENCES parents, twice integer GENERATED ALWAYS AS (of * 2) STORED)'
@@ -112,7 +114,7 @@ async def test_tables_that_come_later_are_copied_and_numbered_on(sandbox: Sandbo
     assert [row["number"] for row in await sandbox.fetch("SELECT number FROM parents ORDER BY 1")] == [1, 2]
 
 
-async def test_every_table_is_copied_or_kept_for_a_reason(sandbox: Sandbox) -> None:
+async def test_every_table_is_copied_or_has_a_reason_not_to_be(sandbox: Sandbox) -> None:
     there = await sandbox.fetch(
         "SELECT table_schema || '.' || table_name AS name FROM information_schema.tables WHERE table_type = 'BASE TABLE'"
         " AND table_schema NOT IN ('pg_catalog', 'information_schema')"
@@ -132,12 +134,12 @@ async def test_a_name_that_is_taken_is_refused_unless_it_is_replaced(sandbox: Sa
 
 
 @pytest.mark.parametrize("name", ["", "A", "1a", "a b", 'a"; DROP SCHEMA public', "a" * 32, "../a"])
-async def test_a_name_that_is_none_is_refused(sandbox: Sandbox, name: str) -> None:
+async def test_an_invalid_name_is_refused(sandbox: Sandbox, name: str) -> None:
     with pytest.raises(CannotMoveTime, match="is not a valid name for a fork"):
         await fork(sandbox.where, name)
 
 
-async def test_an_unknown_fork_is_answered_with_those_there_are(sandbox: Sandbox) -> None:
+async def test_the_error_about_an_unknown_fork_lists_the_existing_ones(sandbox: Sandbox) -> None:
     with pytest.raises(CannotMoveTime, match="There are no forks"):
         await rewind(sandbox.where, "nowhere")
     await fork(sandbox.where, "here")
@@ -158,7 +160,7 @@ async def test_a_fork_of_another_release_is_refused_and_nothing_changes(sandbox:
     assert (await sandbox.merchant.read(order))["orderStatus"] == "Created"
 
 
-async def test_the_service_s_own_role_reaches_no_fork(sandbox: Sandbox) -> None:
+async def test_the_service_s_role_has_no_access_to_forks(sandbox: Sandbox) -> None:
     await fork(sandbox.where, "closed")
     with pytest.raises(asyncpg.InsufficientPrivilegeError):
         await sandbox.context.pool.fetch('SELECT * FROM fork_closed."public.merchants"')

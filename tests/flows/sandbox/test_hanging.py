@@ -28,7 +28,7 @@ from support.waiting import until
 
 @contextlib.asynccontextmanager
 async def dead() -> AsyncIterator[str]:
-    """The address of a receiver that takes each request and never answers, until the other side hangs up."""
+    """Yield the address of a receiver that accepts each request and never answers."""
 
     async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError):
@@ -41,7 +41,7 @@ async def dead() -> AsyncIterator[str]:
 
 @pytest.fixture
 def granted(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[float]]:
-    """How long each receiver's attempts might take, by its address; the attempts themselves are real."""
+    """Yield the timeouts of each receiver's attempts, by its address. The attempts themselves are real."""
     found: dict[str, list[float]] = defaultdict(list)
     post = GuardedClient.post
 
@@ -64,7 +64,7 @@ async def dead_endpoints(sandbox: Sandbox, count: int) -> AsyncIterator[list[str
         yield urls
 
 
-async def test_six_weeks_with_four_dead_receivers_grant_them_less_than_30_seconds(
+async def test_an_advance_of_six_weeks_waits_less_than_30_seconds_for_four_dead_receivers(
     sandbox: Sandbox, granted: dict[str, list[float]]
 ) -> None:
     seen: list[AdvanceProgress] = []
@@ -72,7 +72,7 @@ async def test_six_weeks_with_four_dead_receivers_grant_them_less_than_30_second
         await sandbox.merchant.create()
         where, asked = sandbox.where, read_instant("6w")
         moved = await travel(sandbox.service.settings, where, asked, lambda *_: None, seen.append)
-    # Two events, ten attempts each; the running service may have made the first ones.
+    # There are two events with ten attempts each. The running service may have made the first attempts.
     tries = await sandbox.fetch("SELECT receiver, sequence, at, error FROM delivery_attempts ORDER BY at")
     assert len(tries) == 4 * 2 * len(TIMETABLE)
     assert {row["error"] for row in tries} == {"no answer in time"}
@@ -89,12 +89,13 @@ async def test_six_weeks_with_four_dead_receivers_grant_them_less_than_30_second
         assert later[: HUNG_IN_A_ROW - 1] == [HUNG_SECONDS] * (HUNG_IN_A_ROW - 1)
         assert set(later[HUNG_IN_A_ROW - 1 :]) == {HASTY_SECONDS}
         assert sum(granted[url]) < 15
-    # All four come due together, so that their waits are one, and each still keeps to the timetable.
+    # All four receivers' deliveries are due together, so the advance waits for them only once. Each still follows the
+    # schedule.
     instants = sorted({row["at"] for row in tries if row["sequence"] == 2})
     assert len(instants) == len(TIMETABLE)
     for (earlier, later), planned in zip(pairwise(instants), TIMETABLE[1:], strict=True):
         assert 0.9 * planned <= (later - earlier).total_seconds() <= 1.1 * planned
-    # The progress output named the clock's time, and what the advance waited for.
+    # The progress output has the clock's time, and what the advance waits for.
     assert [each.at for each in seen] == sorted(each.at for each in seen)
     assert max(each.under_way for each in seen) >= 4
     last = seen[-1]
@@ -102,7 +103,7 @@ async def test_six_weeks_with_four_dead_receivers_grant_them_less_than_30_second
     assert last.before < last.at <= last.target
 
 
-async def test_a_healthy_receiver_beside_dead_ones_is_told_everything_and_counted_as_acknowledged(
+async def test_a_healthy_receiver_beside_dead_ones_gets_all_webhooks_and_is_counted_as_acknowledged(
     sandbox: Sandbox,
 ) -> None:
     async with dead_endpoints(sandbox, 1), receiving(fine) as healthy:
@@ -137,7 +138,7 @@ async def test_the_command_prints_lines_while_it_waits_and_counts_attempts_apart
     assert counted["attempts"] == counted["timedOut"] > 0
     assert counted["acknowledged"] == 0
     assert facts["receiversThatTimedOut"] == [url.split("/")[2]]
-    # The service itself has the first attempt under way for its ten seconds: long enough for a line.
+    # The service's own first attempt takes the full ten seconds, which is long enough for a progress line.
     assert "Moving the clock: " in told.decode()
     assert " so far" in told.decode()
     assert "webhook attempts (none acknowledged)" in again.stdout

@@ -1,4 +1,4 @@
-"""Moving the clock pays payouts at their own instants, and a rewind brings the bank's book back, too."""
+"""Moving the clock pays payouts at their own times, and a rewind also restores the bank's records."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ async def test_a_payout_is_paid_at_nine_on_the_next_business_day_of_the_moved_cl
     assert await event_types(sandbox.context, payout_id) == ["payout.created", "payout.sent", "payout.paid"]
 
 
-async def test_a_returned_payout_pauses_until_the_changed_account_takes_effect(sandbox: Sandbox) -> None:
+async def test_a_returned_payout_pauses_payouts_until_the_changed_account_takes_effect(
+    sandbox: Sandbox,
+) -> None:
     merchant_id, context = sandbox.merchant.merchant_id, sandbox.context
     payout_id = await make_payout(context, merchant_id, behaviour="rejected")
     await sandbox.advance("1h")
@@ -34,7 +36,7 @@ async def test_a_returned_payout_pauses_until_the_changed_account_takes_effect(s
     assert await bank_accounts.paused_since(context.pool, merchant_id) is None
 
 
-async def test_a_rewind_also_takes_back_what_the_bank_has_paid(sandbox: Sandbox) -> None:
+async def test_a_rewind_also_removes_the_bank_s_payments(sandbox: Sandbox) -> None:
     payout_id = await make_payout(sandbox.context, sandbox.merchant.merchant_id)
     await sandbox.advance("1h")
     await fork(sandbox.where, "sent")

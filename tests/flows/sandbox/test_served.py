@@ -1,4 +1,4 @@
-"""Time moved beside `cuota serve`: by the command, with its processes killed, and under load."""
+"""The command moves the clock beside `cuota serve`, while processes are killed, and under load."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def feed(served: Service, headers: dict[str, str]) -> list[tuple[str, str]
     return [(event["type"], event["timestamp"]) for event in events]
 
 
-async def test_a_served_order_left_open_is_abandoned_at_its_expiry_and_its_token_stays_good(
+async def test_an_open_order_is_abandoned_at_its_expiry_and_the_merchant_s_token_is_still_valid(
     served: Service,
 ) -> None:
     headers = token(served.url, await asyncio.to_thread(served.merchant))
@@ -41,7 +41,7 @@ async def test_a_served_order_left_open_is_abandoned_at_its_expiry_and_its_token
         ("order.created", record["createdDateTime"]),
         ("order.abandoned", record["expiryDateTime"]),
     ]
-    # The moment the command is done every process has the new time.
+    # As soon as the command ends, every process has the new time.
     for _ in range(8):
         made = await create(served, headers, "http://127.0.0.1:9/", approve=False)
         assert datetime.fromisoformat(made["createdDateTime"]) >= datetime.fromisoformat(moved["to"])
@@ -50,7 +50,9 @@ async def test_a_served_order_left_open_is_abandoned_at_its_expiry_and_its_token
     assert {item["what"] for item in shown["next"]} >= {"orders"}
 
 
-async def test_killed_in_the_middle_it_harms_nothing_and_the_next_advance_goes_on(served: Service) -> None:
+async def test_an_advance_that_is_killed_in_the_middle_does_no_harm_and_the_next_one_continues(
+    served: Service,
+) -> None:
     headers = token(served.url, await asyncio.to_thread(served.merchant))
     hang = asyncio.Event()
 
@@ -84,7 +86,7 @@ async def test_killed_in_the_middle_it_harms_nothing_and_the_next_advance_goes_o
     await run(served, "verify")
 
 
-async def test_a_rewind_under_load_leaves_books_that_agree(served: Service) -> None:
+async def test_after_a_rewind_under_load_verify_finds_nothing(served: Service) -> None:
     merchant = await asyncio.to_thread(served.merchant)
     headers = token(served.url, merchant)
     orders = [

@@ -1,4 +1,5 @@
-"""While the sandbox's clock moves, each installment is written off at its own instant, also when nothing else is due then."""
+"""While the sandbox's clock moves, each installment is written off at its own time, even if nothing else is due
+then."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ LEFT = (
 )
 
 
-async def test_each_installment_is_written_off_at_noon_of_its_day_on_the_way_of_one_long_advance(
+async def test_during_one_long_advance_each_installment_is_written_off_at_noon_of_its_day(
     sandbox: Sandbox,
 ) -> None:
     created = await sandbox.merchant.create("100.00")

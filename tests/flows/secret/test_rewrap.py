@@ -44,7 +44,7 @@ def old(settings: config.Settings) -> config.Settings:
 
 @pytest.fixture
 def both(settings: config.Settings) -> config.Settings:
-    """A new key, and the old one still readable."""
+    """Settings with a new key, which can still read the old key's secrets."""
     return replace(settings, secret_key=os.urandom(32), old_secret_keys=(settings.secret_key,))
 
 
@@ -77,7 +77,7 @@ async def works(context: Context, made: NewCredentials) -> None:
         assert await context.rails.issuing.reveal(row["key"]) is not None
 
 
-async def test_everything_is_encrypted_under_the_new_key_and_goes_on_working_without_the_old_one(
+async def test_everything_is_encrypted_with_the_new_key_and_still_works_without_the_old_one(
     old: config.Settings, both: config.Settings, own_database: dict[str, Any]
 ) -> None:
     async with opened(old, own_database) as context:
@@ -102,7 +102,7 @@ async def test_everything_is_encrypted_under_the_new_key_and_goes_on_working_wit
 async def test_an_installation_of_an_earlier_release_keeps_its_ids_and_hashes(
     old: config.Settings, both: config.Settings, own_database: dict[str, Any]
 ) -> None:
-    """It has texts without a key id, and hashes keyed with the secret key itself."""
+    """That installation has encrypted texts without a key id, and hashes made with the secret key itself."""
     nonce, key_id = os.urandom(12), "20260101-0a0b0c0d"
     cipher = AESGCM(hmac.digest(old.secret_key, b"cuota:encryption", "sha256"))
     pem = _made(key_id, "RS256").as_pem(private=True)
@@ -114,7 +114,7 @@ async def test_an_installation_of_an_earlier_release_keeps_its_ids_and_hashes(
         sealed,
     )
     before = Vault(old.secret_key)
-    # Upgraded and rotated in one step is as good as one after the other.
+    # Upgrading and rotating in one step has the same result as one after the other.
     for settings in (both, replace(both, old_secret_keys=())):
         async with opened(settings, own_database) as context:
             assert context.vault.consumer_id(PHONE) == before.consumer_id(PHONE)
@@ -122,7 +122,7 @@ async def test_an_installation_of_an_earlier_release_keeps_its_ids_and_hashes(
             assert (await everything(context)).done
 
 
-async def test_a_new_installation_has_a_hash_key_that_no_secret_key_tells(
+async def test_a_new_installation_has_a_hash_key_that_is_independent_of_the_secret_key(
     old: config.Settings, own_database: dict[str, Any]
 ) -> None:
     async with opened(old, own_database) as context, opened(old, own_database) as second:
@@ -148,7 +148,7 @@ class Dying:
 
 
 @pytest.mark.parametrize("writes", [0, 1, 4, 8])
-async def test_a_rewrap_that_was_killed_is_begun_again_and_passes_over_what_is_done(
+async def test_a_killed_rewrap_can_be_repeated_and_skips_the_finished_rows(
     old: config.Settings, both: config.Settings, own_database: dict[str, Any], writes: int
 ) -> None:
     async with opened(old, own_database) as context:
@@ -164,7 +164,7 @@ async def test_a_rewrap_that_was_killed_is_begun_again_and_passes_over_what_is_d
 
 
 class Meanwhile(Dying):
-    """A session behind whose back a secret is rotated, between the reading of a page and its writing."""
+    """A session that rotates a secret after each page of rows was read and before the page is written."""
 
     def __init__(self, session: Any, context: Context) -> None:
         super().__init__(session, 1000)
@@ -180,7 +180,7 @@ class Meanwhile(Dying):
         return await super().fetch(sql, *values)
 
 
-async def test_a_secret_that_is_rotated_meanwhile_is_not_overwritten(
+async def test_a_rewrap_does_not_overwrite_a_secret_that_was_rotated_meanwhile(
     old: config.Settings, both: config.Settings, own_database: dict[str, Any]
 ) -> None:
     async with opened(old, own_database) as context:
@@ -193,7 +193,7 @@ async def test_a_secret_that_is_rotated_meanwhile_is_not_overwritten(
         assert await verify_signature(context, made.merchant.merchant_id, b"body", signature)
 
 
-async def test_while_a_process_encrypts_with_another_key_nothing_is_rewritten(
+async def test_while_another_process_uses_another_key_the_rewrap_changes_nothing(
     old: config.Settings, both: config.Settings, own_database: dict[str, Any]
 ) -> None:
     reads_both = replace(old, old_secret_keys=(both.secret_key,))
@@ -204,13 +204,13 @@ async def test_while_a_process_encrypts_with_another_key_nothing_is_rewritten(
         assert not found.done
         assert found.others == {f"cuota key {beside.vault.key_id}": 1}
         assert found.rewrapped == 0
-        # Each reads what the other wrote, so that machines can be given the new key one after the other.
+        # Each process reads what the other wrote, so machines can get the new key one after the other.
         await works(beside, made)
         await rotate_keys(context, at_once=True)
         await works(beside, made)
 
 
-async def test_what_no_key_opens_is_named_and_the_rest_is_rewrapped(
+async def test_a_secret_that_no_key_can_decrypt_is_named_and_the_others_are_rewrapped(
     old: config.Settings, both: config.Settings, own_database: dict[str, Any]
 ) -> None:
     async with opened(old, own_database) as context:
@@ -238,8 +238,8 @@ async def test_copies_of_the_sandbox_are_rewrapped_too(
         assert (await everything(context)).rewrapped == 0
 
 
-async def test_every_column_of_bytes_is_known_as_encrypted_or_not(own_database: dict[str, Any]) -> None:
-    """A new one belongs in db/sealed.py: in SEALED if the secret key encrypts it, else in HASHED."""
+async def test_every_bytea_column_is_listed_as_encrypted_or_not(own_database: dict[str, Any]) -> None:
+    """Add a new column to db/sealed.py: to SEALED if the secret key encrypts it, otherwise to HASHED."""
     sql = """SELECT array_agg(table_schema || '.' || table_name || '.' || column_name) FROM information_schema.columns
         WHERE data_type = 'bytea' AND table_schema NOT IN ('pg_catalog', 'information_schema')"""
     there = set(await ask(own_database, sql))

@@ -1,4 +1,4 @@
-"""Webhooks are tested on the test's own service and database, so that couriers find only its deliveries."""
+"""Tests of webhooks use a separate service and database, so that couriers find only the test's deliveries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An index finds due deliveries, however many are delivered already or wait for a dead receiver."""
+"""An index finds due deliveries, however many deliveries are done or wait for a dead receiver."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cuota.db.webhook.deliveries import LEASE, LOOK_AGAIN, LOOK_PAST, Lane
 from support.webhook.couriers import Post
 from support.webhook.listeners import dead_port, hooked
 
-# Orders 1 to $3, two events each, to one receiver; a copy of rows as publishing writes them.
+# Insert the rows that publishing writes: orders 1 to $3 with two events each, to one receiver.
 FILL = """INSERT INTO deliveries (merchant_id, order_id, sequence, receiver, position, url, host, state, try_at, created_at)
     SELECT $1, md5($4 || (n / 2))::uuid, 1 + n % 2, $2::uuid, n + 1, $5, split_part($5, '/', 3), $6,
         CASE WHEN $6 = 'pending' THEN now() - interval '1 hour' END, now() FROM generate_series(0, $3::integer - 1) n"""
@@ -33,7 +33,7 @@ def most_rows(node: dict[str, Any]) -> int:
 
 
 async def rows_read(post: Post, sql: str, *values: object) -> int:
-    """As the workers' sessions run it: prepared, when the planner has settled for a plan that fits all values."""
+    """Prepare the statement as the workers' sessions do, with a generic plan that fits all values."""
     async with post.own.owner() as owner:
         for name, value in SESSION.items():
             await owner.fetchval("SELECT set_config($1, $2, false)", name, value)
@@ -52,14 +52,14 @@ async def rows_read(post: Post, sql: str, *values: object) -> int:
 
 
 def claiming(post: Post, lanes: list[Lane], now: datetime, room: int) -> tuple[Any, ...]:
-    """The statement that claims so many of each queue, and its values."""
+    """Return the statement that claims this many deliveries of each queue, and its values."""
     receivers, hosts = [lane.receiver for lane in lanes], [lane.host for lane in lanes]
     asked = (receivers, hosts, [room] * len(lanes), LOOK_AGAIN, None)
     return (deliveries._CLAIM, post.merchant.merchant_id, now, now + LEASE, *asked)
 
 
 async def some_results(post: Post, receiver: str, count: int) -> tuple[object, ...]:
-    """The values with which failed tries of the backlog are recorded."""
+    """Return the values with which failed attempts of the backlog are recorded."""
     async with post.own.owner() as owner:
         sql = "SELECT order_id, sequence, receiver, tries FROM deliveries WHERE receiver = $1 LIMIT $2"
         rows = await owner.fetch(sql, receiver, count)
@@ -68,7 +68,7 @@ async def some_results(post: Post, receiver: str, count: int) -> tuple[object, .
     return post.merchant.merchant_id, *(list(column) for column in zip(*each, strict=True))
 
 
-async def test_what_is_due_is_found_by_the_index_whatever_has_piled_up(post: Post) -> None:
+async def test_an_index_finds_due_deliveries_whatever_the_backlog(post: Post) -> None:
     async with hooked() as (hook, listener):
         with dead_port() as dead:
             gone, lives = await post.register(dead), await post.register(listener.url)
@@ -82,7 +82,7 @@ async def test_what_is_due_is_found_by_the_index_whatever_has_piled_up(post: Pos
             assert len(lanes) == 3
             claim = claiming(post, lanes, now, 16)
             record = (deliveries._RECORD, *await some_results(post, gone["id"], 1))
-            # Neither without statistics, as after a sudden burst, nor with them.
+            # Check without statistics, as after a sudden burst, and with statistics.
             for statistics in ("SELECT 1", "ANALYZE deliveries"):
                 await post.ask(statistics)
                 assert await rows_read(post, deliveries._LANES, now, events.OWN_ADDRESS) < 100
@@ -96,10 +96,11 @@ async def test_what_is_due_is_found_by_the_index_whatever_has_piled_up(post: Pos
 
 
 @pytest.mark.parametrize("each", [4, 20, 60])
-async def test_claiming_from_many_queues_costs_what_is_due_and_recording_what_was_tried(
+async def test_the_cost_of_claiming_depends_on_the_due_deliveries_and_that_of_recording_on_the_attempts(
     post: Post, each: int
 ) -> None:
-    """And never the square of it: a statement is planned once, also where the planner knows nothing of the table."""
+    """The cost must never be quadratic. A statement is planned only once, perhaps without statistics about the
+    table."""
     for n in range(100):
         await fill(post, str(events.OWN_ADDRESS), f"https://shop{n}.example/hooks", each, "pending")
     now = post.own.context.now()
@@ -112,7 +113,7 @@ async def test_claiming_from_many_queues_costs_what_is_due_and_recording_what_wa
         assert await rows_read(post, deliveries._RECORD, *results) == 20
 
 
-async def test_a_replay_of_one_event_reads_what_that_event_has(post: Post) -> None:
+async def test_a_replay_of_one_event_reads_only_that_event_s_deliveries(post: Post) -> None:
     url = "https://shop.example/hooks"
     await fill(post, str(events.OWN_ADDRESS), url, 6_000, "delivered")
     await post.ask("INSERT INTO feed SELECT merchant_id, position, order_id, sequence FROM deliveries")
@@ -123,7 +124,9 @@ async def test_a_replay_of_one_event_reads_what_that_event_has(post: Post) -> No
         assert await rows_read(post, *asked) < 10, statistics
 
 
-async def test_a_replay_leaves_what_is_claimed_while_it_waits_to_its_worker(post: Post) -> None:
+async def test_a_replay_does_not_change_a_delivery_that_a_worker_claims_while_the_replay_waits(
+    post: Post,
+) -> None:
     await fill(post, str(events.OWN_ADDRESS), "https://shop.example/hooks", 2, "pending")
     await post.ask("INSERT INTO feed SELECT merchant_id, position, order_id, sequence FROM deliveries")
     context, merchant_id = post.own.context, post.merchant.merchant_id
@@ -134,7 +137,7 @@ async def test_a_replay_leaves_what_is_claimed_while_it_waits_to_its_worker(post
     assert await replays.send_again(context.pool, merchant_id, began, until=1) == 0
 
 
-async def test_a_claim_takes_as_many_as_there_is_room_for_and_none_twice(post: Post) -> None:
+async def test_claims_take_at_most_the_free_places_and_no_delivery_twice(post: Post) -> None:
     with dead_port() as dead:
         gone = await post.register(dead)
         await fill(post, gone["id"], dead, 400, "pending")

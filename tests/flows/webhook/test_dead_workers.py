@@ -1,4 +1,5 @@
-"""Another worker takes over a dead worker's deliveries within seconds. If it is alive after all, order and records hold."""
+"""Another worker takes over a dead worker's deliveries within seconds. If the first worker is alive after all, events
+still arrive in order and records are right."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ HOLDER = """SELECT max(pid) FROM pg_locks
 
 @dataclass
 class Hand:
-    """A worker of its own in this process: its name, its life and its courier, each ended by itself."""
+    """A separate worker in this process: its name, its lock and its courier, which can end independently."""
 
     worker: Worker
     life: contextlib.AsyncExitStack
@@ -79,7 +80,7 @@ async def another(post: Post, heir: Heir | None = None) -> AsyncIterator[None]:
 
 
 async def told_events(post: Post, url: str) -> None:
-    """One order with three events that wait: created, approved, captured."""
+    """Make one order with three waiting events: created, approved, captured."""
     await post.register(url)
     order = await post.merchant.approved("100.00")
     assert (await post.merchant.move(order, "capture", "1.00")).status_code == 200
@@ -94,7 +95,7 @@ async def all_delivered(post: Post, hook: Hook, seconds: float) -> None:
         await asyncio.sleep(0.05)
 
 
-async def test_what_the_dead_had_under_way_is_delivered_within_seconds_and_nothing_overtakes_where_they_live_after_all(
+async def test_a_dead_worker_s_deliveries_are_made_within_seconds_and_stay_in_order_even_if_the_worker_is_alive(
     post: Post,
 ) -> None:
     async with hooked() as (hook, listener), hand(post) as slow:
@@ -105,16 +106,17 @@ async def test_what_the_dead_had_under_way_is_delivered_within_seconds_and_nothi
         await slow.lose_session()
         async with another(post):
             await all_delivered(post, hook, 60)
-            # The first came twice, as a receiver must be ready for; nothing came before it.
+            # The first event came twice, which a receiver must expect. No other event came before it.
             assert hook.sequences == [1, 1, 2, 3]
             await slow.courier.finish(20)
-        # Answered at last, when another had been: what it records is one too late, and changes nothing.
+        # The slow answer arrives after another worker has delivered the event, so its record comes too late and changes
+        # nothing.
         assert len(hook.gave) == 4
         assert await post.ask(TRIES) == [2, 1, 1]
         assert await post.ask("SELECT count(*) FROM delivery_attempts") == 3
 
 
-async def test_an_answer_that_comes_before_another_has_taken_over_still_counts(post: Post) -> None:
+async def test_an_answer_that_arrives_before_another_worker_has_taken_over_still_counts(post: Post) -> None:
     async with hooked(pause=lambda: 0.5) as (hook, listener), hand(post) as slow:
         await told_events(post, listener.url)
         await slow.courier.send_due()
@@ -128,7 +130,9 @@ async def test_an_answer_that_comes_before_another_has_taken_over_still_counts(p
         assert hook.sequences == [1, 2, 3]
 
 
-async def test_what_a_living_worker_has_under_way_stays_its_own_however_long_it_takes(post: Post) -> None:
+async def test_no_other_worker_takes_over_a_living_worker_s_delivery_however_long_it_takes(
+    post: Post,
+) -> None:
     async with hooked(pause=lambda: DEAD_SECONDS + 2.0) as (hook, listener), hand(post) as living:
         await told_events(post, listener.url)
         await living.courier.send_due()
@@ -150,14 +154,14 @@ async def test_a_worker_whose_session_was_cut_takes_its_lock_again_under_the_sam
         assert cut.worker.name == name
 
 
-async def test_a_claim_whose_answer_was_lost_is_let_go_by_the_living_worker_in_whose_name_it_is(
+async def test_a_living_worker_releases_its_own_claim_whose_answer_was_lost(
     post: Post,
 ) -> None:
     async with hooked() as (hook, listener), hand(post) as living:
         await told_events(post, listener.url)
         context, name = post.own.context, living.worker.name
         lanes = await deliveries.lanes_due(context.pool, context.now())
-        # Committed in the database; the session with the answer was lost.
+        # The claim is committed in the database, but the session with its answer was lost.
         claimed, _ = await deliveries.claim(
             context.pool, lanes[0].merchant_id, context.now(), dict.fromkeys(lanes, 4), name
         )

@@ -35,7 +35,7 @@ async def one_event(post: Post) -> str:
 
 
 async def attempts(post: Post) -> list[dict[str, Any]]:
-    """The delivery of the only event to its only receiver."""
+    """Return the delivery of the only event to its only receiver."""
     (delivery,) = await post.deliveries(await one_event(post))
     return list(delivery["attempts"])
 
@@ -59,7 +59,7 @@ async def test_events_go_to_the_order_s_address_and_to_every_registered_endpoint
         assert event["order"]["orderStatus"] == (await post.merchant.read(order))["orderStatus"]
 
 
-async def test_a_paused_endpoint_loses_nothing_and_a_removed_one_is_sent_nothing(post: Post) -> None:
+async def test_a_paused_endpoint_loses_no_event_and_a_removed_endpoint_gets_no_event(post: Post) -> None:
     async with hooked() as (paused, paused_at), hooked() as (removed, removed_at):
         one, two = await post.register(paused_at.url), await post.register(removed_at.url)
         await post.merchant.http.patch(f"/webhook-endpoints/{one['id']}", json={"paused": True})
@@ -76,7 +76,9 @@ async def test_a_paused_endpoint_loses_nothing_and_a_removed_one_is_sent_nothing
         assert removed.got == []
 
 
-async def test_headers_say_what_it_is_and_both_signatures_are_right(post: Post, node: Node) -> None:
+async def test_the_headers_have_the_id_and_the_time_and_both_signatures_are_right(
+    post: Post, node: Node
+) -> None:
     async with hooked() as (hook, listener), hooked() as (own, own_at):
         secret = (await post.register(listener.url))["secret"]
         await post.told(own_at.url)
@@ -87,7 +89,8 @@ async def test_headers_say_what_it_is_and_both_signatures_are_right(post: Post, 
             assert came.headers["content-type"] == "application/json"
             assert came.headers["webhook-id"] == came.event["id"]
             post.own.service.contract.check_event_headers("order.created", came.headers)
-            # The real time of sending, though the service's clock is far ahead: receivers hold it against their own.
+            # The header has the real time of sending even if the service's clock is far ahead, because receivers
+            # compare it with their clock.
             assert sent_after <= int(came.headers["webhook-timestamp"]) <= time.time()
             signed = f"{came.headers['webhook-id']}.{came.headers['webhook-timestamp']}.".encode() + came.body
             raw = base64.b64decode(key.removeprefix("whsec_"))
@@ -98,7 +101,7 @@ async def test_headers_say_what_it_is_and_both_signatures_are_right(post: Post, 
             assert node.verify(key, [came]) == [{"event": came.event["id"]}]
 
 
-async def test_the_libraries_refuse_another_secret_another_body_and_what_is_old(
+async def test_the_libraries_refuse_a_wrong_secret_a_changed_body_and_an_old_webhook(
     post: Post, node: Node
 ) -> None:
     async with hooked() as (hook, listener):
@@ -120,7 +123,7 @@ async def test_the_libraries_refuse_another_secret_another_body_and_what_is_old(
         assert set(node.verify(other, [came])[0]) == {"refused"}
 
 
-async def test_while_a_secret_rotates_both_sign_and_afterwards_the_new_one_alone(
+async def test_during_a_rotation_both_secrets_sign_and_afterwards_only_the_new_one(
     post: Post, node: Node
 ) -> None:
     async with hooked() as (hook, listener):
@@ -130,7 +133,7 @@ async def test_while_a_secret_rotates_both_sign_and_afterwards_the_new_one_alone
         await post.merchant.create()
         async with post.own.service.clock.moved(days=3):
             await post.deliver()
-        # The old one lives by the real clock, whatever the sandbox's says.
+        # The old secret expires by the real clock, not by the sandbox's clock.
         assert len(hook.got[0].headers["webhook-signature"].split()) == 2
         assert verified(old, hook.got[0])
         assert verified(new, hook.got[0])
@@ -142,14 +145,16 @@ async def test_while_a_secret_rotates_both_sign_and_afterwards_the_new_one_alone
         assert [verified(key, hook.got[1]) for key in (old, new)] == [False, True]
 
 
-async def test_a_failed_one_is_tried_on_the_timetable_and_parked_after_the_tenth(post: Post) -> None:
+async def test_a_failed_delivery_is_retried_by_the_schedule_and_parked_after_the_tenth_attempt(
+    post: Post,
+) -> None:
     async with hooked(status=500) as (hook, listener):
         await post.register(listener.url)
         await post.merchant.create()
         await post.deliver()
         later, clock = 0.0, post.own.service.clock
         for number, seconds in enumerate(TIMETABLE, start=1):
-            # The clock has gone on a little since the try that this one follows.
+            # The clock has advanced a little since the previous attempt.
             async with clock.moved(seconds=later + 0.9 * seconds - 5):
                 await post.deliver()
                 assert len(hook.got) == number
@@ -198,7 +203,7 @@ async def test_retry_after_is_respected_up_to_a_day(post: Post) -> None:
             assert len(hook.got) == tries
 
 
-async def test_every_attempt_can_be_read_with_status_time_and_error(post: Post) -> None:
+async def test_every_attempt_can_be_read_with_its_status_time_and_error(post: Post) -> None:
     async with hooked(answers=[500], body=b"why: " + b"x" * 5000, pause=lambda: 0.05) as (_, listener):
         await post.register(listener.url)
         await post.merchant.create()
@@ -206,7 +211,7 @@ async def test_every_attempt_can_be_read_with_status_time_and_error(post: Post) 
         (failed,) = await attempts(post)
         assert (failed["status"], failed["error"]) == (500, None)
         assert failed["milliseconds"] >= 50
-        # It came from this machine itself: what it said is not kept.
+        # The text of an answer from this machine itself is not stored.
         assert failed["answer"] == ""
     async with post.own.service.clock.moved(seconds=15):
         await post.deliver()
@@ -215,7 +220,9 @@ async def test_every_attempt_can_be_read_with_status_time_and_error(post: Post) 
     assert dead["error"]
 
 
-async def test_an_endpoint_is_replayed_alone_and_what_is_under_way_is_left_to_its_worker(post: Post) -> None:
+async def test_a_replay_for_one_endpoint_sends_only_its_deliveries_and_skips_those_in_progress(
+    post: Post,
+) -> None:
     async with hooked() as (lives, lives_at):
         with dead_port() as url:
             gone = await post.register(url)

@@ -40,7 +40,7 @@ async def post(client: GuardedClient, url: str) -> Attempt:
 
 @pytest.fixture
 async def outside() -> AsyncIterator[GuardedClient]:
-    """As production sends."""
+    """A client with the settings of production."""
     client = GuardedClient(loopback=False)
     yield client
     await client.close()
@@ -55,7 +55,7 @@ async def sandbox() -> AsyncIterator[GuardedClient]:
 
 @contextlib.asynccontextmanager
 async def on_both(hook: Hook) -> AsyncIterator[list[Listener]]:
-    """On 127.0.0.1, and on ::1 where this machine has it."""
+    """Listen on 127.0.0.1, and on ::1 if this machine has it."""
     async with listening(hook.serve) as four, contextlib.AsyncExitStack() as stack:
         found = [four]
         with contextlib.suppress(OSError):
@@ -64,7 +64,8 @@ async def on_both(hook: Hook) -> AsyncIterator[list[Listener]]:
 
 
 def answering(monkeypatch: pytest.MonkeyPatch, answers: list[list[str]]) -> list[str]:
-    """The machine's resolver gives these answers in turn, the last one for good; the names that it was asked for."""
+    """Make the machine's resolver return these answers in turn, and then always the last one. Return the list of
+    requested names."""
     asked: list[str] = []
     real = socket.getaddrinfo
 
@@ -81,7 +82,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, answers: list[list[str]]) -> list
 
 
 @pytest.mark.parametrize("url", HIDDEN, ids=ascii)
-async def test_no_way_of_writing_loopback_gets_there(outside: GuardedClient, url: str) -> None:
+async def test_no_notation_of_loopback_reaches_it(outside: GuardedClient, url: str) -> None:
     hook = Hook()
     async with on_both(hook) as listeners:
         for listener in listeners:
@@ -107,7 +108,7 @@ async def test_the_same_listener_is_reached_where_loopback_is_allowed(sandbox: G
 @pytest.mark.parametrize(
     "addresses", [["127.0.0.1", "1.1.1.1"], ["1.1.1.1", "127.0.0.1"], ["2606:4700:4700::1111", "10.0.0.1"]]
 )
-async def test_a_name_with_one_address_inside_is_refused_whole(
+async def test_a_name_with_one_internal_address_is_refused_completely(
     outside: GuardedClient, monkeypatch: pytest.MonkeyPatch, addresses: list[str]
 ) -> None:
     async with hooked() as (_, listener):
@@ -117,18 +118,18 @@ async def test_a_name_with_one_address_inside_is_refused_whole(
         assert listener.seen == 0
 
 
-async def test_a_name_is_asked_for_once_and_the_connection_goes_to_what_was_checked(
+async def test_a_name_is_resolved_once_and_the_connection_goes_to_the_checked_address(
     sandbox: GuardedClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with hooked() as (hook, listener):
-        # Whoever asks again is sent where nothing answers and nothing is allowed.
+        # A second look-up would return a forbidden address at which nothing answers.
         asked = answering(monkeypatch, [["127.0.0.1"], ["10.255.255.1"]])
         attempt = await post(sandbox, f"http://hooks.shop.example:{listener.port}/")
         assert (attempt.status, asked) == (200, ["hooks.shop.example"])
         assert hook.got[0].headers["host"] == f"hooks.shop.example:{listener.port}"
 
 
-async def test_a_name_that_turns_inside_after_the_check_leads_nowhere(
+async def test_a_name_that_changes_to_an_internal_address_after_the_check_is_not_reached(
     outside: GuardedClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with hooked() as (_, listener):
@@ -178,7 +179,7 @@ async def test_tls_keeps_the_name_while_the_connection_goes_to_the_checked_addre
     await client.close()
 
 
-async def test_a_certificate_that_nobody_vouches_for_is_refused(
+async def test_a_certificate_without_a_trusted_issuer_is_refused(
     sandbox: GuardedClient, tmp_path: Path
 ) -> None:
     hook = Hook()
@@ -188,7 +189,7 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused(
         assert hook.got == []
 
 
-async def test_name_servers_that_hang_hold_up_no_other_receiver(
+async def test_hanging_name_servers_do_not_delay_other_receivers(
     sandbox: GuardedClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real, release = socket.getaddrinfo, asyncio.Event()

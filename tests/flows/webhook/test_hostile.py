@@ -140,25 +140,25 @@ def assert_ended(attempt: Attempt, status: int | None) -> None:
     assert len(attempt.answer) <= http.KEPT_ANSWER_BYTES
 
 
-async def test_every_attempt_ends_in_time_and_leaves_nothing_behind() -> None:
+async def test_every_attempt_ends_in_time_and_releases_its_resources() -> None:
     before = asyncio.all_tasks()
     async with contextlib.AsyncExitStack() as stack:
         listeners: dict[str, Listener] = {}
         for name, (serve, _) in HOSTILE.items():
             listeners[name] = await stack.enter_async_context(listening(serve))
         client = await stack.enter_async_context(sandbox())
-        # A receiver that holds an attempt open until it stops talking would keep this test from ever ending.
+        # If a receiver could hold an attempt open by sending forever, this test would never end.
         async with asyncio.timeout(120):
             attempts = await asyncio.gather(*(tried(client, listeners[name].url) for name in HOSTILE))
         for (_, status), attempt in zip(HOSTILE.values(), attempts, strict=True):
             assert_ended(attempt, status)
-        # Nothing is kept of a connection that did not end well, on our side; theirs learn of it.
+        # The client keeps no connection that did not end properly, and the receivers see these connections close.
         assert client._pool.connections == []
         assert sum(listener.seen for listener in listeners.values()) == len(HOSTILE)
     await until(lambda: asyncio.all_tasks() <= before)
 
 
-async def test_no_more_than_64_kib_of_an_answer_is_read_and_nothing_is_unpacked() -> None:
+async def test_no_more_than_64_kib_of_an_answer_is_read_and_no_compressed_answer_is_unpacked() -> None:
     async with listening(after_request(endless_body)) as endless, listening(after_request(bomb)) as packed:
         tracemalloc.start()
         try:
@@ -168,7 +168,8 @@ async def test_no_more_than_64_kib_of_an_answer_is_read_and_nothing_is_unpacked(
                         *(tried(client, listener.url) for listener in (endless, packed))
                     )
                     assert all(attempt.status == 200 for attempt in attempts)
-            # The bomb's sender, in this same process, makes 50 MB at a time itself: read it apart.
+            # The sender of the compressed bomb runs in this process and allocates 50 MB itself, so measure the client
+            # separately.
             ours = tracemalloc.take_snapshot().filter_traces(
                 [tracemalloc.Filter(inclusive=True, filename_pattern="*/cuota/*")]
             )
@@ -177,7 +178,7 @@ async def test_no_more_than_64_kib_of_an_answer_is_read_and_nothing_is_unpacked(
             tracemalloc.stop()
 
 
-async def test_an_unread_connection_is_read_no_further_than_a_piece_past_the_bound() -> None:
+async def test_a_connection_is_read_at_most_one_block_beyond_the_limit() -> None:
     sent = 0
 
     async def count(writer: asyncio.StreamWriter) -> None:
@@ -191,7 +192,7 @@ async def test_an_unread_connection_is_read_no_further_than_a_piece_past_the_bou
     async with listening(after_request(count)) as listener, sandbox() as client:
         attempt = await tried(client, listener.url)
         assert attempt.status == 200
-    # What stands in the sockets' own buffers comes on top; without the bound it would be gigabytes.
+    # The sockets' buffers hold some more bytes. Without the limit, there would be gigabytes.
     assert sent < 32_000_000
 
 
@@ -203,7 +204,7 @@ async def test_a_dead_port_is_a_failed_attempt_without_waiting_for_the_timeout()
             assert attempt.error != "no answer in time"
 
 
-async def test_a_receiver_that_closes_idle_connections_loses_no_try() -> None:
+async def test_a_receiver_that_closes_idle_connections_causes_no_failed_attempt() -> None:
     async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await read_request(reader)
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
@@ -219,7 +220,8 @@ async def test_a_receiver_that_closes_idle_connections_loses_no_try() -> None:
 
 @contextlib.asynccontextmanager
 async def fifty(post: Post, merchants: list[Merchant]) -> AsyncIterator[list[Hook]]:
-    """Fifty endpoints of five merchants; one of each merchant's ten is hostile. The healthy ones' hooks."""
+    """Fifty endpoints of five merchants, of which each merchant has one hostile endpoint. Return the healthy
+    receivers."""
     hostile = itertools.cycle(
         [
             never_reads,
@@ -242,7 +244,7 @@ async def fifty(post: Post, merchants: list[Merchant]) -> AsyncIterator[list[Hoo
 
 
 async def worker(post: Post, stop: asyncio.Event) -> None:
-    """The worker's own job at the worker's own pace."""
+    """Run the worker's job at the worker's own interval."""
     from cuota.work.webhooks import Webhooks
 
     webhooks = Webhooks(post.own.context)

@@ -1,6 +1,6 @@
 """A busy order's events follow one another: each is sent when the previous one is acknowledged, not at the worker's next poll.
 
-`pytest -s tests/flows/webhook/test_in_turn.py` says how long each took.
+`pytest -s tests/flows/webhook/test_in_turn.py` prints how long each took.
 """
 
 from __future__ import annotations

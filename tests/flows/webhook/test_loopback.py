@@ -1,4 +1,5 @@
-"""Webhooks to this machine: only if nobody else can reach the service, and the response's text is never stored."""
+"""Webhooks to this machine are sent only if no other machine can reach the service. The response's text is never
+stored."""
 
 from __future__ import annotations
 
@@ -21,19 +22,19 @@ from support.webhook.listeners import listening, read_request
         ("http://0.0.0.0:8000", "allow", True), ("http://127.0.0.1:8000", "refuse", False),
     ],
 )  # fmt: skip
-def test_they_are_sent_while_the_service_listens_on_loopback_or_a_setting_says_so(
+def test_webhooks_to_loopback_are_sent_if_the_service_listens_on_loopback_or_a_setting_allows_it(
     listen: str, setting: str | None, *, allowed: bool
 ) -> None:
     given = {"CUOTA_LOOPBACK_WEBHOOKS": setting} if setting else {}
     assert config.load(given, listen=listen).loopback_webhooks is allowed
 
 
-def test_a_setting_that_is_neither_word_is_named() -> None:
+def test_an_invalid_value_of_the_setting_is_named() -> None:
     with pytest.raises(config.BadSettings, match="CUOTA_LOOPBACK_WEBHOOKS: must be allow or refuse"):
         config.load({"CUOTA_LOOPBACK_WEBHOOKS": "yes"})
 
 
-async def test_where_they_are_refused_nothing_connects() -> None:
+async def test_if_webhooks_to_loopback_are_refused_no_connection_is_made() -> None:
     async with listening(_says) as hook:
         client = GuardedClient(loopback=False)
         attempt = await client.post(hook.url, [], b"{}")
@@ -48,7 +49,7 @@ async def _says(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
     await writer.drain()
 
 
-async def test_the_text_of_an_answer_from_this_machine_is_not_kept() -> None:
+async def test_the_text_of_an_answer_from_this_machine_is_not_stored() -> None:
     async with listening(_says) as hook:
         client = GuardedClient(loopback=True)
         attempt = await client.post(hook.url, [], b"{}")
@@ -56,6 +57,6 @@ async def test_the_text_of_an_answer_from_this_machine_is_not_kept() -> None:
     assert (attempt.status, attempt.answer) == (200, b"")
 
 
-async def test_of_an_answer_from_elsewhere_the_first_kib_is_kept() -> None:
+async def test_the_first_kib_of_an_answer_from_another_machine_is_stored() -> None:
     answer = httpcore.Response(500, content=b"why: " + b"x" * 5000)
     assert await http._first_bytes(answer) == b"why: " + b"x" * 1019

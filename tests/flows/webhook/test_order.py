@@ -1,4 +1,5 @@
-"""Events of one order arrive in order: n+1 waits until n is delivered or has failed three times, for each receiver."""
+"""Events of one order arrive in order at each receiver: event n+1 waits until event n is delivered or has failed three
+times."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ STEPS = 6
 
 
 async def captured(post: Post, orders: int) -> None:
-    """Orders with STEPS events each: created, approved, and captures."""
+    """Make orders with STEPS events each: created, approved, and captures."""
 
     async def one() -> None:
         order = await post.merchant.approved("100.00")
@@ -37,7 +38,8 @@ async def run(post: Post, courier: Courier, done: asyncio.Event) -> None:
 
 
 def assert_in_order(hook: Hook) -> None:
-    """Answers were given in order: none but the last of an order's was outstanding when the next one was given."""
+    """Assert that the first answers to an order's events were given in the order of the events. Repetitions may come
+    later."""
     given: dict[str, list[int]] = defaultdict(list)
     for order, sequence, _ in hook.gave:
         given[order].append(sequence)
@@ -46,7 +48,7 @@ def assert_in_order(hook: Hook) -> None:
         assert firsts == list(range(1, len(firsts) + 1)), sequences
 
 
-async def test_four_workers_at_once_deliver_every_event_exactly_once_and_never_out_of_order(
+async def test_four_workers_together_deliver_every_event_exactly_once_and_in_order(
     post: Post,
 ) -> None:
     seeded = random.Random(7)
@@ -57,7 +59,7 @@ async def test_four_workers_at_once_deliver_every_event_exactly_once_and_never_o
         couriers = [await stack.enter_async_context(post.courier()) for _ in range(4)]
         done = asyncio.Event()
         workers = [asyncio.create_task(run(post, courier, done)) for courier in couriers]
-        # The events come while the workers are at it, as they do.
+        # The events are created while the workers run, as in reality.
         await captured(post, 20)
         await until(lambda: all(len(hook.got) >= 20 * STEPS for hook in hooks))
         await asyncio.sleep(0.5)  # time in which something could come twice
@@ -73,7 +75,7 @@ async def test_four_workers_at_once_deliver_every_event_exactly_once_and_never_o
         assert await post.ask("SELECT count(*) FROM delivery_attempts") == 3 * 20 * STEPS
 
 
-async def test_with_faults_too_nothing_overtakes_and_everything_arrives(post: Post) -> None:
+async def test_with_failures_too_all_events_arrive_and_in_order(post: Post) -> None:
     seeded = random.Random(11)
     async with (
         hooked(pause=lambda: seeded.random() / 100) as (hook, listener),
@@ -81,7 +83,7 @@ async def test_with_faults_too_nothing_overtakes_and_everything_arrives(post: Po
     ):
         await post.register(listener.url)
         await captured(post, 5)
-        # Half of the first tries fail; none fails three times.
+        # Half of the first attempts fail, and no event fails three times.
         hook.answers = [seeded.choice((200, 503)) for _ in range(30)]
         couriers = [await stack.enter_async_context(post.courier()) for _ in range(4)]
         for minutes in range(12):
@@ -94,7 +96,7 @@ async def test_with_faults_too_nothing_overtakes_and_everything_arrives(post: Po
         assert_in_order(hook)
 
 
-async def test_the_next_waits_for_three_failures_and_no_longer(post: Post) -> None:
+async def test_the_next_event_waits_for_three_failures_and_no_longer(post: Post) -> None:
     async with hooked(status=500) as (hook, listener):
         await post.register(listener.url)
         order = await post.merchant.approved("100.00")
@@ -105,12 +107,12 @@ async def test_the_next_waits_for_three_failures_and_no_longer(post: Post) -> No
             async with clock.moved(seconds=seconds):
                 await post.deliver()
             tried.append(hook.sequences)
-        # The third failure of the first lets the second go; at the same moment, and once.
+        # The third failure of the first event releases the second event, at the same moment and once.
         assert tried == [[1], [1, 1], [1, 1, 1, 2]]
         hook.status = 200
         async with clock.moved(seconds=12 + 70 + 12):
             await post.deliver()
-        # The second is delivered, so the third goes, while the first still waits for its five minutes.
+        # The second event is delivered, so the third is sent, while the first still waits five minutes for its retry.
         assert hook.sequences == [1, 1, 1, 2, 2, 3]
         async with clock.moved(minutes=10):
             await post.deliver()
@@ -144,7 +146,7 @@ async def test_a_third_try_that_is_under_way_still_holds_the_next_back(post: Pos
         assert hook.gave == [(hook.gave[0][0], *each) for each in ((1, 500), (1, 500), (1, 200), (2, 200))]
 
 
-async def test_an_acknowledgment_calls_for_the_next_of_its_order_at_once_and_the_last_for_nothing(
+async def test_an_acknowledgment_triggers_the_next_event_of_its_order_at_once_except_for_the_last_one(
     post: Post,
 ) -> None:
     async with hooked() as (hook, listener):
@@ -162,11 +164,12 @@ async def test_an_acknowledgment_calls_for_the_next_of_its_order_at_once_and_the
         assert called == [[1]]
 
 
-async def test_what_an_acknowledgment_has_made_due_comes_before_what_waits_behind_it(post: Post) -> None:
+async def test_after_an_acknowledgment_the_next_event_in_order_is_sent_first(post: Post) -> None:
     async with hooked() as (hook, listener):
         await post.register(listener.url)
         order = await post.merchant.approved("1000.00")
-        # More than are looked at together: all of them step aside for the first, some more than once.
+        # There are more deliveries than one look-up reads. All of them are postponed until the first is delivered, some
+        # more than once.
         for first in range(0, 4 * LOOK_PAST, 8):
             moves = (post.merchant.move(order, "capture", "0.01", f"c{first + n}") for n in range(8))
             await asyncio.gather(*moves)
@@ -183,7 +186,7 @@ async def test_what_an_acknowledgment_has_made_due_comes_before_what_waits_behin
                     assert hook.sequences == list(range(1, before + sent + 1))
 
 
-async def test_one_receiver_s_failures_hold_back_no_other_receiver(post: Post) -> None:
+async def test_one_receiver_s_failures_do_not_delay_other_receivers(post: Post) -> None:
     async with hooked() as (hook, listener):
         with dead_port() as dead:
             await post.register(dead)
@@ -195,7 +198,7 @@ async def test_one_receiver_s_failures_hold_back_no_other_receiver(post: Post) -
             assert await post.ask(failing) == [1, *[0] * (STEPS - 1)]
 
 
-async def test_one_order_s_failures_hold_back_no_other_order(post: Post) -> None:
+async def test_one_order_s_failures_do_not_delay_other_orders(post: Post) -> None:
     async with hooked(answers=[500]) as (hook, listener):
         await post.register(listener.url)
         await post.merchant.approved("100.00")

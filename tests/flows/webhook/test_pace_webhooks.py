@@ -1,4 +1,4 @@
-"""While the clock is moved, a receiver that hangs gets seconds, not minutes; while the service runs, nothing changes."""
+"""While the clock is moved, a hanging receiver gets short timeouts. In normal operation, timeouts do not change."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ def granted(pace: Pace, lane: Lane, *attempts: Attempt) -> list[float]:
     return given
 
 
-def test_a_receiver_that_timed_out_once_gets_a_second_and_one_that_keeps_hanging_a_tenth() -> None:
+def test_after_one_timeout_a_receiver_s_timeout_is_one_second_and_after_several_a_tenth_of_a_second() -> None:
     assert granted(HurriedPace(), DEAD, *[HUNG] * 6) == [ACKNOWLEDGE_SECONDS, 1, 1, 0.1, 0.1, 0.1]
 
 
-def test_one_that_is_known_to_hang_gets_a_second_from_the_start() -> None:
+def test_the_timeout_of_a_receiver_that_hung_before_is_one_second_from_the_start() -> None:
     assert granted(HurriedPace([DEAD]), DEAD, *[HUNG] * 4) == [1, 1, 0.1, 0.1]
 
 
-def test_any_answer_gives_a_receiver_its_second_again() -> None:
+def test_any_answer_resets_a_receiver_s_timeout_to_one_second() -> None:
     given = granted(HurriedPace(), DEAD, HUNG, HUNG, HUNG, BROKEN, HUNG, OK, OK)
     assert given == [ACKNOWLEDGE_SECONDS, 1, 1, 0.1, 1, 1, 1]
 
 
-def test_a_receiver_that_answers_slowly_but_in_time_keeps_the_full_time_whatever_others_do() -> None:
+def test_a_slow_receiver_that_answers_in_time_keeps_the_full_timeout() -> None:
     pace = HurriedPace()
     granted(pace, DEAD, HUNG, HUNG)
     assert granted(pace, FINE, OK, BROKEN, OK) == [ACKNOWLEDGE_SECONDS] * 3
@@ -50,13 +50,13 @@ def test_attempts_and_acknowledgments_and_timeouts_are_counted_apart() -> None:
     assert pace.timed_out == {DEAD: 2}
 
 
-def test_ten_dead_tries_of_four_receivers_are_granted_less_than_30_seconds_together() -> None:
+def test_ten_attempts_of_four_dead_receivers_take_less_than_30_seconds_together() -> None:
     pace, now = HurriedPace(), datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
     lanes = [Lane(UUID(int=1), UUID(int=n), f"{n}.example") for n in range(4)]
     due: dict[Lane, datetime | None] = dict.fromkeys(lanes, now)
     waited, instants = 0.0, 0
     for failed in range(1, len(TIMETABLE) + 1):
-        # Those of one instant are waited for at the same time.
+        # Attempts at the same instant are made at the same time.
         for at in sorted({at for at in due.values() if at is not None}):
             together = [lane for lane in lanes if due[lane] == at]
             waited += max(pace.seconds(lane) for lane in together)
@@ -70,12 +70,12 @@ def test_ten_dead_tries_of_four_receivers_are_granted_less_than_30_seconds_toget
     assert waited < 30
 
 
-def test_one_that_hangs_gets_many_at_once_only_while_the_clock_is_moved() -> None:
+def test_a_hanging_receiver_gets_several_attempts_at_once_only_while_the_clock_is_moved() -> None:
     assert HurriedPace().at_once(4, HUNG) == MOST_AT_ONCE
     assert Pace().at_once(4, HUNG) == 1
 
 
-def test_the_service_itself_waits_as_long_as_it_promises_and_spreads_its_tries() -> None:
+def test_in_normal_operation_timeouts_are_those_of_the_docs_and_retries_have_jitter() -> None:
     pace, now = Pace(), datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
     assert granted(pace, DEAD, *[HUNG] * 6) == [ACKNOWLEDGE_SECONDS] * 6
     waits = {pace.wait(5, HUNG, now) for _ in range(50)}

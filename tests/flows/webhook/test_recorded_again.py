@@ -1,4 +1,5 @@
-"""The connection is lost while a result is recorded. The worker cannot know whether it was, and records the result again."""
+"""The connection is lost while a result is recorded. The worker does not know whether it was recorded, so it records
+the result again."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ MONDAY = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
 
 @dataclass
 class Bank:
-    """A bank, the rail to it, and the clock of both. `accounts` are account numbers by what becomes of an order."""
+    """A bank, the rail to it, and the clock of both. `accounts` has an account number for each result of an order."""
 
     make: Callable[[Callable[[], datetime]], BankRail]
     routing: str
@@ -35,7 +35,7 @@ class Bank:
         self.rail = BoundedBankRail(self.make(lambda: self.at))
 
     def order(self, behaviour: str = "pays", amount: int = 1_204_37) -> BankOrder:
-        """An order with ids of its own to the account with this behavior."""
+        """Return an order with new ids to the account with this behavior."""
         return BankOrder(
             uuid4(), uuid4(), "Shop", 1, amount, "USD", self.routing, self.accounts[behaviour],
             business_days_after(day_at_bank(self.at), 1),
@@ -44,7 +44,7 @@ class Bank:
 
 @pytest.fixture
 def sandbox_bank(service: Running) -> Bank:
-    """The sandbox's own bank."""
+    """The sandbox's bank."""
     accounts = {each.behaviour: each.number for each in TEST_ACCOUNTS}
     return Bank(
         lambda now: SandboxBankRail(*rail_parts(service.context.pool, now=now)), TEST_ROUTING, accounts
@@ -53,12 +53,12 @@ def sandbox_bank(service: Running) -> Bank:
 
 @pytest.fixture(params=["sandbox"])
 def bank(request: pytest.FixtureRequest) -> Bank:
-    """A bank, and the rail to it. A new rail gets its place here."""
+    """A bank and the rail to it. Add each new rail here."""
     found: Bank = request.getfixturevalue(f"{request.param}_bank")
     return found
 
 
 @pytest.fixture(autouse=True)
 def expected_log(caplog: pytest.LogCaptureFixture) -> None:
-    """Rails that fail are logged, but nobody needs to read it here."""
+    """Silence the log: rails fail in these tests on purpose."""
     caplog.set_level("CRITICAL", "cuota.rails")

@@ -1,4 +1,4 @@
-"""Files for banks, read by programs that others wrote."""
+"""Files for banks, checked with other authors' programs."""
 
 from __future__ import annotations
 
@@ -49,11 +49,13 @@ def some_files(seed: int) -> list[list[Credit]]:
     return files
 
 
-async def test_two_ach_readers_find_in_1000_files_exactly_the_payments_that_were_written() -> None:
+async def test_two_ach_readers_find_exactly_the_written_payments_in_1000_files() -> None:
     files = some_files(17)
     texts = [nacha_file(US, payments, n, MADE_AT, EFFECTIVE) for n, payments in enumerate(files, 1)]
     for text in texts:
-        assert len(text.split("\r\n")) % 10 == 1  # a multiple of ten lines, and the end of the last one
+        assert (
+            len(text.split("\r\n")) % 10 == 1
+        )  # the file has a multiple of ten lines and ends with a line feed
     by_python = (await readers.read(nacha=texts))["nacha"]
     by_node = await readers.read_with_node(texts)
     for payments, python, node in zip(files, by_python, by_node, strict=True):
@@ -78,7 +80,7 @@ async def test_two_ach_readers_find_in_1000_files_exactly_the_payments_that_were
 
 
 def python_entry(entry: dict[str, Any]) -> tuple[str, str, str, int, str]:
-    """Trace number, routing number, account, cents and addendum, as carta-ach read them."""
+    """Return trace number, routing number, account, cents and addendum, as carta-ach read them."""
     detail, (addendum,) = entry["entry_detail"], entry["addenda"]
     routing = detail["recv_dfi_id"] + detail["check_digit"]
     account, amount = detail["dfi_acnt_num"].strip(), int(detail["amount"])
@@ -86,7 +88,7 @@ def python_entry(entry: dict[str, Any]) -> tuple[str, str, str, int, str]:
 
 
 def node_entry(entry: dict[str, Any]) -> tuple[str, str, str, int, str]:
-    """The same, as @ach/ach read them."""
+    """Return the same fields, as @ach/ach read them."""
     return (
         f"{entry['traceNumber']:015d}",
         f"{entry['receivingDFIIdentification']:08d}{entry['checkDigit']}",
@@ -112,8 +114,8 @@ def test_a_payment_that_does_not_fit_into_a_nacha_file_is_refused(amount: int, c
         nacha_file(US, [payment], 1, MADE_AT, EFFECTIVE)
 
 
-async def test_the_samples_of_bank_reports_are_what_other_programs_read_too() -> None:
-    """The tests of our readers use samples made by hand; these programs find the same in them."""
+async def test_other_programs_read_the_samples_of_bank_reports_like_our_readers() -> None:
+    """The tests of our readers use handmade samples. Other programs must find the same values in them."""
     payout = UUID(int=42).hex
     content = statement(booked("DBIT", "100.05", payout), booked("CRDT", "100.05", payout, reason="AC01"))
     (found,) = (await readers.read(camt053=[content.decode()]))["camt053"]

@@ -1,4 +1,5 @@
-"""The wrapper around a bank rail: a timeout, and no answer that is not clear. Also what the settings accept."""
+"""The wrapper around a bank rail has a timeout and passes only clear answers. Also tests which rails the settings
+accept."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ class Fixed:
     ],
     ids=str,
 )  # fmt: skip
-async def test_an_answer_that_is_late_broken_or_of_another_amount_counts_as_none(answer: Any) -> None:
+async def test_a_late_or_broken_answer_or_one_with_another_amount_counts_as_no_answer(answer: Any) -> None:
     rail = BoundedBankRail(Fixed(answer), 0.05)
     with pytest.raises(RailUnavailable):
         await rail.send(ORDER)
@@ -58,7 +59,7 @@ async def test_an_answer_that_is_late_broken_or_of_another_amount_counts_as_none
         await rail.find(ORDER.payout_id, ORDER.amount)
 
 
-async def test_a_send_without_an_answer_counts_as_none_and_a_look_up_may_find_nothing() -> None:
+async def test_sending_must_return_an_answer_but_a_look_up_may_find_nothing() -> None:
     rail = BoundedBankRail(Fixed(None))
     with pytest.raises(RailUnavailable):
         await rail.send(ORDER)
@@ -66,17 +67,17 @@ async def test_a_send_without_an_answer_counts_as_none_and_a_look_up_may_find_no
 
 
 @pytest.mark.parametrize("reason", [None, "", "two\nlines", "x" * 201, 3])
-async def test_a_reason_that_cannot_be_shown_is_replaced(reason: Any) -> None:
+async def test_an_unprintable_reason_is_replaced(reason: Any) -> None:
     rail = BoundedBankRail(Fixed(BankAnswer(BankState.RETURNED, 4711, reason)))
     assert (await rail.send(ORDER)).reason == UNKNOWN_REASON
 
 
-async def test_a_reason_of_a_payout_that_is_paid_is_left_out() -> None:
+async def test_the_reason_of_a_paid_payout_is_dropped() -> None:
     rail = BoundedBankRail(Fixed(BankAnswer(BankState.PAID, 4711, "R03", "ref")))
     assert await rail.send(ORDER) == BankAnswer(BankState.PAID, 4711, None, "ref")
 
 
-def test_the_sandbox_has_its_bank_and_production_has_none_until_one_is_named() -> None:
+def test_the_sandbox_has_its_own_bank_and_production_has_none_unless_a_setting_names_one() -> None:
     assert load({}).bank_rail == "sandbox"
     assert load(PRODUCTION).bank_rail == "none"
 

@@ -1,4 +1,4 @@
-"""The books of a bank that takes files: each payment is in one file, and each file is made once."""
+"""The queue of a bank that takes files: each payment is in one file, and each file is made once."""
 
 from __future__ import annotations
 
@@ -69,7 +69,9 @@ async def test_a_command_that_died_after_its_claim_is_finished_by_the_next_with_
             await books.make("nacha", now, DAY)
     found = await books.find(ordered.payout_id)
     assert found is not None
-    assert found.file_number is None  # claimed, but there is no file that anybody could have sent
+    assert (
+        found.file_number is None
+    )  # the payments are claimed, but no file exists that anybody could have sent
     assert await books.files(10) == []
     later = credit(77)
     await books.order(later, now)
@@ -104,14 +106,14 @@ async def test_a_large_queue_becomes_several_files(
     assert sorted(file.payments for file in await books.files(10)) == [1, 3, 3]
 
 
-async def test_what_the_bank_reports_is_recorded_once_and_only_for_the_right_amount(
+async def test_a_bank_s_report_is_recorded_once_and_only_for_the_right_amount(
     own: Own, books: FileBooks
 ) -> None:
     now, ordered = own.context.now(), credit()
     await books.order(ordered, now)
     assert (
         await books.report(Reported(10_005, payout_id=ordered.payout_id), now) == []
-    )  # it is in no file yet
+    )  # the payment is in no file yet
     await books.make("nacha", now, DAY)
     number = int((await books.content(1) or "").split("\r\n")[2][39:54])
     trace = trace_of(US, Credit(ordered.payout_id, number, "", "", "", 1, "USD"))
@@ -137,7 +139,7 @@ async def test_what_the_bank_reports_is_recorded_once_and_only_for_the_right_amo
         "UPDATE bank_files.payments SET file_number = NULL",
     ],
 )
-async def test_a_file_that_was_written_and_its_payments_never_change(
+async def test_a_written_file_and_its_payments_never_change(
     own: Own, books: FileBooks, own_database: dict[str, Any], change: str
 ) -> None:
     await books.order(credit(), own.context.now())

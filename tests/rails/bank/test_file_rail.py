@@ -1,4 +1,5 @@
-"""The rail of a bank that takes files: a payout is sent when its file is written, and reports say what became of it."""
+"""The rail of a bank that takes files: a payout is sent when its file is written, and the bank's reports give its
+result."""
 
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ async def test_a_payout_is_sent_when_its_file_is_written_and_not_before(bank: Ba
     assert await bank.rail.books.make(bank.rail.format, MADE, DAY) == []
 
 
-async def test_reports_say_what_became_of_a_payout(bank: Bank) -> None:
+async def test_the_bank_s_reports_give_the_result_of_a_payout(bank: Bank) -> None:
     paid, back = an_order(), an_order(700)
     for order in (paid, back):
         with pytest.raises(RailUnavailable):
@@ -72,12 +73,13 @@ async def test_reports_say_what_became_of_a_payout(bank: Bank) -> None:
     assert (found.state, found.reason) == (BankState.RETURNED, "R03")
 
 
-async def test_an_ach_payment_counts_as_paid_when_it_can_no_longer_come_back(own: Own) -> None:
+async def test_an_ach_payment_counts_as_paid_once_it_can_no_longer_come_back(own: Own) -> None:
     bank, order = Bank(own, "nacha"), an_order()
     with pytest.raises(RailUnavailable):
         await bank.rail.send(order)
     await bank.rail.books.make("nacha", MADE, DAY)
-    # Two business days after Tuesday the 24th: the 26th is Thanksgiving, so the time is over after Friday the 27th.
+    # The payout can come back for two business days after Tuesday the 24th. The 26th is Thanksgiving, so this time ends
+    # after Friday the 27th.
     bank.at = datetime(2026, 11, 28, 4, 59, tzinfo=UTC)
     assert await bank.state(order.payout_id) is BankState.ACCEPTED
     bank.at = datetime(2026, 11, 28, 5, 0, tzinfo=UTC)

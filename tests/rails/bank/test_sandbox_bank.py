@@ -1,4 +1,4 @@
-"""The sandbox's bank: its calendar, its test accounts, and that it stores no account number."""
+"""The sandbox's bank: its calendar and its test accounts. It stores no account number."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from support.makers import Running
 @pytest.mark.parametrize(
     ("sent", "paid"),
     [
-        # Monday; Wednesday before Thanksgiving; Friday after midnight in Greenwich, which is Thursday in New York; July 2, 2027.
+        # A Monday; the Wednesday before Thanksgiving; a Friday after midnight UTC, which is Thursday in New York; July
+        # 2, 2027.
         ("2026-11-23T12:00", "2026-11-24T14:00"),
         ("2026-11-25T12:00", "2026-11-27T14:00"),
         ("2026-12-04T03:00", "2026-12-04T14:00"),
         ("2027-07-02T12:00", "2027-07-06T13:00"),
     ],
 )
-async def test_it_pays_at_nine_in_new_york_on_the_next_business_day(
+async def test_the_bank_pays_at_nine_in_new_york_on_the_next_business_day(
     sandbox_bank: Bank, sent: str, paid: str
 ) -> None:
     bank = sandbox_bank
@@ -37,7 +38,7 @@ async def test_it_pays_at_nine_in_new_york_on_the_next_business_day(
     assert (before.state, after.state) == (BankState.ACCEPTED, BankState.PAID)
 
 
-async def test_the_account_that_does_not_exist_is_paid_and_returned_two_business_days_later(
+async def test_a_payment_to_the_unknown_account_is_paid_and_returned_two_business_days_later(
     sandbox_bank: Bank,
 ) -> None:
     bank, seen = sandbox_bank, []
@@ -52,12 +53,12 @@ async def test_the_account_that_does_not_exist_is_paid_and_returned_two_business
     assert seen == ["paid", "paid", "paid", "returned"]
 
 
-async def test_any_other_account_number_is_paid(sandbox_bank: Bank) -> None:
+async def test_a_payment_to_any_other_account_number_is_paid(sandbox_bank: Bank) -> None:
     sandbox_bank.accounts["pays"] = "5550001111"
     assert (await sandbox_bank.rail.send(sandbox_bank.order())).state is BankState.ACCEPTED
 
 
-async def test_it_stores_the_last_four_digits_only(sandbox_bank: Bank, service: Running) -> None:
+async def test_the_bank_stores_only_the_last_four_digits(sandbox_bank: Bank, service: Running) -> None:
     order = sandbox_bank.order()
     await sandbox_bank.rail.send(order)
     (row,) = await service.context.pool.fetch(

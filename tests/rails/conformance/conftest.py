@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def sandbox_processor(service: Running) -> Processor:
-    """The sandbox's own processor."""
+    """The sandbox's simulated processor."""
     return SandboxProcessor(service.context.pool)
 
 
 @pytest.fixture
 async def stripe_processor(service: Running, stand_in: StandIn) -> AsyncIterator[Processor]:
-    """Stripe's stand-in."""
+    """The stand-in for Stripe."""
     from support.stripe.processor import StripeProcessor
 
     opened = StripeProcessor(service.context.pool, stand_in)
@@ -34,18 +34,18 @@ async def stripe_processor(service: Running, stand_in: StandIn) -> AsyncIterator
 
 @pytest.fixture(params=["sandbox", "stripe"])
 def processor(request: pytest.FixtureRequest) -> Processor:
-    """A card processor, and the rail to it. A new rail gets its place here."""
+    """A card processor and the rail to it. Add each new rail here."""
     found: Processor = request.getfixturevalue(f"{request.param}_processor")
     return found
 
 
 @pytest.fixture
 def rails(processor: Processor) -> CardRails:
-    """The rail as the service calls it: with timeouts, and with its name in each token."""
+    """The rail as the service calls it, with timeouts and with the rail's name in each token."""
     return CardRails(processor.rail)
 
 
 @pytest.fixture(autouse=True)
 def expected_log(caplog: pytest.LogCaptureFixture) -> None:
-    """Lost answers are logged, but nobody needs to read them here."""
+    """Silence the log: answers are lost in these tests on purpose."""
     caplog.set_level("CRITICAL", "cuota.rails")

@@ -1,4 +1,4 @@
-"""A charge that the consumer must confirm waits, goes on after the confirmation, and can be given up."""
+"""A charge that the consumer must confirm waits, continues after the confirmation, and can be canceled."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def test_a_charge_that_waits_for_the_consumer_is_found_with_its_address(
     assert await processor.books(asked) == (0, 0)
 
 
-async def test_the_address_is_found_although_the_answer_was_lost(
+async def test_a_look_up_finds_the_address_of_the_confirmation_if_the_answer_was_lost(
     processor: Processor, rails: CardRails
 ) -> None:
     asked = (await bench(processor, "action")).charge(return_url=BACK)
@@ -70,9 +70,7 @@ async def test_a_confirmed_charge_can_still_be_declined(processor: Processor, ra
     assert await processor.books(asked) == (0, 0)
 
 
-async def test_a_charge_that_was_given_up_can_no_longer_be_paid(
-    processor: Processor, rails: CardRails
-) -> None:
+async def test_a_canceled_charge_can_no_longer_be_paid(processor: Processor, rails: CardRails) -> None:
     asked, url = await waiting(rails, processor)
     ended = await rails.give_up(asked)
     assert (ended.outcome, ended.reason) == (CardOutcome.DECLINED, "authentication_abandoned")
@@ -81,7 +79,7 @@ async def test_a_charge_that_was_given_up_can_no_longer_be_paid(
     assert await processor.books(asked) == (0, 0)
 
 
-async def test_giving_up_a_charge_that_was_confirmed_meanwhile_says_that_it_was_paid(
+async def test_canceling_a_charge_that_was_confirmed_meanwhile_reports_it_as_paid(
     processor: Processor, rails: CardRails
 ) -> None:
     asked, url = await waiting(rails, processor)
@@ -90,7 +88,9 @@ async def test_giving_up_a_charge_that_was_confirmed_meanwhile_says_that_it_was_
     assert await processor.books(asked) == (asked.amount, 0)
 
 
-async def test_a_charge_whose_giving_up_was_lost_has_ended(processor: Processor, rails: CardRails) -> None:
+async def test_a_charge_whose_cancellation_got_no_answer_has_ended(
+    processor: Processor, rails: CardRails
+) -> None:
     asked, url = await waiting(rails, processor)
     with processor.lost_answer(), pytest.raises(RailUnavailable):
         await rails.give_up(asked)
@@ -99,7 +99,7 @@ async def test_a_charge_whose_giving_up_was_lost_has_ended(processor: Processor,
     assert await processor.books(asked) == (0, 0)
 
 
-async def test_a_charge_by_schedule_cannot_wait_for_the_consumer(
+async def test_a_scheduled_charge_cannot_wait_for_the_consumer(
     processor: Processor, rails: CardRails
 ) -> None:
     asked = (await bench(processor, "action")).charge()

@@ -1,4 +1,4 @@
-"""What a rail says about itself, and the cards that it keeps."""
+"""A rail's name and form fields, and the cards that the rail stores."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def test_the_fields_can_be_put_into_a_page_and_its_content_security_policy
             assert re.fullmatch(r"'self'|https?://[a-z0-9.:*-]+", origin)
 
 
-async def test_a_card_is_kept_with_what_a_person_recognizes_and_nothing_more(
+async def test_a_card_is_stored_with_the_details_that_a_person_recognizes_and_no_others(
     processor: Processor, rails: CardRails
 ) -> None:
     card = await rails.keep(await processor.browser_token("pays"), a_holder())
@@ -43,7 +43,7 @@ async def test_a_card_is_kept_with_what_a_person_recognizes_and_nothing_more(
     assert "4242424242424242" not in repr(card)
 
 
-async def test_a_person_can_keep_several_cards_for_several_orders(
+async def test_a_person_can_store_several_cards_for_several_orders(
     processor: Processor, rails: CardRails
 ) -> None:
     first = a_holder()

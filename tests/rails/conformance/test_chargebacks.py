@@ -1,4 +1,4 @@
-"""A chargeback is reported completely, and the merchant's answer reaches the processor once."""
+"""A rail reports chargebacks completely, and sends the merchant's answer to the processor once."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def reply_to(
     return ChargebackReply(uuid4(), opened.reference, asked.token, text, **more)  # type: ignore[arg-type]
 
 
-async def test_a_chargeback_is_listed_with_all_that_is_booked_and_again_under_the_same_id(
+async def test_a_chargeback_is_listed_with_everything_to_book_and_always_under_the_same_id(
     processor: Processor, rails: CardRails
 ) -> None:
     asked, opened = await charged_back(processor, rails)

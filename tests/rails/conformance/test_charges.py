@@ -1,4 +1,4 @@
-"""Each charge happens at most once, and can be looked up."""
+"""A charge is made at most once, and can be looked up."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def test_a_charge_whose_answer_was_lost_is_found_and_not_repeated(
     assert await processor.books(asked) == (asked.amount, 0)
 
 
-async def test_a_charge_that_never_arrived_is_not_found_and_can_be_asked_again(
+async def test_a_charge_that_never_arrived_is_not_found_and_can_be_requested_again(
     processor: Processor, rails: CardRails
 ) -> None:
     asked = (await bench(processor, "pays")).charge()
@@ -81,7 +81,7 @@ async def test_a_look_up_that_fails_is_no_answer(processor: Processor, rails: Ca
 @pytest.mark.parametrize(
     ("kind", "reason", "hard"), [("no_funds", "insufficient_funds", False), ("lost", "card_lost", True)]
 )
-async def test_a_decline_has_the_code_that_tells_whether_to_try_again(
+async def test_a_decline_has_a_code_that_says_whether_a_retry_makes_sense(
     processor: Processor, rails: CardRails, kind: Kind, reason: str, *, hard: bool
 ) -> None:
     asked = (await bench(processor, kind)).charge()

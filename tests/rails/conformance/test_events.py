@@ -1,4 +1,4 @@
-"""Only messages that the processor signed are read, and each event has an id of its own."""
+"""Only messages with the processor's signature are accepted, and each event has a unique id."""
 
 from __future__ import annotations
 

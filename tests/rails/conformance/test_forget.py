@@ -1,4 +1,4 @@
-"""An erased consumer is deleted at the processor: the cards are gone, and what was paid can still be refunded."""
+"""An erased consumer is deleted at the processor. The cards are gone, but payments can still be refunded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.rails.processor import Bench, Processor, a_holder
 
 
 async def erased(service: Running, rails: CardRails, consumer_id: UUID) -> None:
-    """Do what an erasure does: the rail's own table names the person no longer, and then the processor is told."""
+    """Do the steps of an erasure: first remove the person from the rail's table, then call the processor."""
     await service.context.pool.execute(AT_STRIPE, consumer_id)
     await rails.forget(rails.active.name, consumer_id)
 
@@ -25,7 +25,7 @@ async def kept(processor: Processor, rails: CardRails, consumer_id: UUID | None 
     return Bench(await rails.keep(await processor.browser_token("pays"), holder), holder)
 
 
-async def test_the_cards_of_an_erased_consumer_cannot_be_charged_and_what_they_paid_can_be_refunded(
+async def test_the_cards_of_an_erased_consumer_cannot_be_charged_but_their_payments_can_be_refunded(
     service: Running, processor: Processor, rails: CardRails
 ) -> None:
     bench, other = await kept(processor, rails), await kept(processor, rails)
@@ -51,7 +51,7 @@ async def test_a_person_who_comes_back_after_an_erasure_can_pay_with_a_new_card(
     assert (await rails.charge(again.charge())).approved
 
 
-async def test_a_lost_request_to_forget_is_told_and_can_be_repeated(
+async def test_a_lost_request_to_forget_is_reported_and_can_be_repeated(
     service: Running, processor: Processor, rails: CardRails
 ) -> None:
     bench = await kept(processor, rails)

@@ -1,4 +1,4 @@
-"""The rail to Stripe, by the stand-in."""
+"""The rail to Stripe, connected to the stand-in."""
 
 from __future__ import annotations
 

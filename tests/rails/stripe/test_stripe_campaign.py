@@ -1,7 +1,9 @@
-"""A campaign: many charges with a fifth of the answers lost and with outages longer than Stripe keeps idempotency keys.
+"""A campaign of many charges: a fifth of the answers is lost, and some outages last longer than Stripe keeps
+idempotency keys.
 
-The short form runs in the suite, the long one with FAULTS_LONG=1; FAULTS_CHARGES sets another number. It follows the service: a charge without an answer is
-looked up, and is asked again only if Stripe does not know it (`flows/charge_card.py`).
+The suite runs a short campaign; FAULTS_LONG=1 runs a long one, and FAULTS_CHARGES sets the number. The campaign acts
+like the service: it looks up a charge without an answer, and requests the charge again only if Stripe does not know it
+(`flows/charge_card.py`).
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from support.stripe.faults import Fault
 from support.stripe.processor import StripeProcessor
 from support.stripe.stand_in import StandIn
 
-# A long run takes longer than the limit after which pytest prints where a test hangs: give it -o faulthandler_timeout=0.
+# A long run exceeds the time after which pytest reports a hanging test, so run it with -o faulthandler_timeout=0.
 CHARGES = int(os.environ.get("FAULTS_CHARGES") or (10_000 if LONG else 150))
 CONSUMERS = CHARGES // 10
 AT_ONCE = 16
@@ -37,12 +39,13 @@ MOST_TRIES = 200
 
 
 class Campaign:
-    """Charges, look-ups and what Stripe's side does to them."""
+    """Makes charges and look-ups, and the faults on Stripe's side."""
 
     def __init__(self, processor: StripeProcessor, seed: int) -> None:
         self.processor = processor
         self.rails = CardRails(processor.rail)
-        # The breaker's clock moves on with each look-up, as it does for a worker that looks an open charge up later.
+        # Each look-up advances the circuit breaker's clock, because a worker looks up an open charge only after some
+        # time.
         self.seconds = 0.0
         self.rails.breakers[processor.rail.name] = Breaker(lambda: self.seconds)
         self.random = random.Random(seed)
@@ -62,7 +65,7 @@ class Campaign:
         return found
 
     async def one(self, asked: ChargeRequest) -> CardAnswer:
-        """Charge as the service does, until there is an answer. Every eighth lost answer is followed by a long outage."""
+        """Charge as the service does, until there is an answer. After every eighth lost answer comes a long outage."""
         answer = await self._ask(asked)
         for _ in range(MOST_TRIES):
             if answer is not None:
@@ -77,7 +80,7 @@ class Campaign:
                 self.counted["found" if answer else "not there"] += 1
                 if answer is None:
                     answer = await self._ask(asked)
-        raise AssertionError("no answer after many tries")
+        raise AssertionError("no answer after many attempts")
 
     async def _ask(self, asked: ChargeRequest) -> CardAnswer | None:
         try:
@@ -134,7 +137,7 @@ async def test_no_charge_happens_twice_and_none_is_lost(
             "insufficient_funds",
         )
         assert await processor.books(asked) == (0, 0), f"FAULTS_SEED={seed}"
-    # The campaign means something only if answers were lost on both sides, and if keys expired before a look-up.
+    # The campaign proves something only if requests and answers were lost, and if keys expired before a look-up.
     for what in ("request POST", "answer POST", "outage", "found", "not there"):
         assert campaign.counted[what], f"nothing of this kind happened: {what} (FAULTS_SEED={seed})"
     await processor.close()

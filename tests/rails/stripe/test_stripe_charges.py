@@ -1,4 +1,4 @@
-"""What the rail does beyond the conformance suite: customers, declines, look-ups among many payments, unclear answers."""
+"""Tests beyond the conformance suite: customers, declines, look-ups among many payments, unclear answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from support.stripe.processor import StripeProcessor, a_bench
 from support.stripe.stand_in import StandIn, enter_card
 
 
-async def test_a_person_is_one_customer_at_stripe_with_all_their_cards(processor: StripeProcessor) -> None:
+async def test_all_cards_of_a_person_belong_to_one_customer_at_stripe(processor: StripeProcessor) -> None:
     one = await a_bench(processor)
     again = a_holder(one.holder.consumer_id)
     two = await processor.rail.keep(await enter_card(processor.stand_in, "4000002500003155"), again)
@@ -33,7 +33,7 @@ async def test_a_person_is_one_customer_at_stripe_with_all_their_cards(processor
     assert customers[0] == customers[1] != customers[2]
 
 
-async def test_first_cards_at_the_same_time_agree_on_one_customer(processor: StripeProcessor) -> None:
+async def test_several_first_cards_at_the_same_time_create_one_customer(processor: StripeProcessor) -> None:
     holder = a_holder()
     tokens = [await enter_card(processor.stand_in, "4242424242424242") for _ in range(5)]
     cards = await asyncio.gather(*(processor.rail.keep(token, holder) for token in tokens))
@@ -49,13 +49,15 @@ async def test_a_customer_that_was_deleted_at_stripe_is_replaced(processor: Stri
     assert (await processor.rail.charge(Bench(card, one.holder).charge())).approved
 
 
-async def test_a_card_of_another_consumer_is_not_kept(processor: StripeProcessor) -> None:
+async def test_a_card_of_another_consumer_is_not_stored(processor: StripeProcessor) -> None:
     one = await a_bench(processor)
     with pytest.raises(UnknownToken):
         await processor.rail.keep(one.card.token.partition("/")[2], a_holder())
 
 
-async def test_keeping_a_card_again_after_a_lost_answer_is_the_same_card(processor: StripeProcessor) -> None:
+async def test_storing_a_card_again_after_a_lost_answer_gives_the_same_card(
+    processor: StripeProcessor,
+) -> None:
     one = await a_bench(processor)
     assert await processor.rail.keep(one.card.token.partition("/")[2], one.holder) == one.card
 
@@ -73,7 +75,7 @@ async def test_the_order_is_named_on_the_card_and_on_the_payment(processor: Stri
     assert intent["metadata"] == {**names, "charge_id": str(asked.key)}
 
 
-async def test_a_charge_is_found_behind_many_newer_ones(
+async def test_a_charge_is_found_among_many_newer_ones(
     processor: StripeProcessor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cuota.rails.card.stripe.PAGE", 3)
@@ -111,7 +113,7 @@ async def test_a_refund_is_sent_once_although_its_idempotency_key_expired(proces
     assert await processor.books(asked) == (50_00, 10_00)
 
 
-async def test_the_first_payment_sets_the_card_up_for_later_ones(processor: StripeProcessor) -> None:
+async def test_the_first_payment_authorizes_the_card_for_later_payments(processor: StripeProcessor) -> None:
     one = await a_bench(processor, "4000002500003155")
     first = one.charge(return_url=BACK)
     answer = await processor.rail.charge(first)
@@ -122,10 +124,11 @@ async def test_the_first_payment_sets_the_card_up_for_later_ones(processor: Stri
 
 
 @pytest.mark.parametrize("number", ["4000000000009995", "4000008260003178"])
-async def test_a_payment_that_was_declined_with_the_consumer_present_takes_no_other_card(
+async def test_a_payment_that_was_declined_in_the_consumer_s_presence_accepts_no_other_card(
     processor: StripeProcessor, number: str
 ) -> None:
-    """The return address gives the browser the payment's secret, with which Stripe would take another card for it."""
+    """The browser gets the payment's secret with the return address. With this secret, Stripe would accept another card
+    for the payment."""
     asked = (await a_bench(processor, number)).charge(return_url=BACK)
     answer = await processor.rail.charge(asked)
     if answer.action_url is not None:
@@ -140,7 +143,7 @@ async def test_a_payment_that_was_declined_with_the_consumer_present_takes_no_ot
     assert await processor.rail.find_charge(asked) == found
 
 
-async def test_the_network_s_reference_is_kept(processor: StripeProcessor) -> None:
+async def test_the_card_network_s_reference_is_stored(processor: StripeProcessor) -> None:
     asked = (await a_bench(processor)).charge(return_url=BACK)
     answer = await processor.rail.charge(asked)
     assert answer.network_reference is not None
@@ -164,7 +167,7 @@ async def test_a_card_whose_customer_was_deleted_at_stripe_is_a_hard_decline(
     assert (await processor.rail.charge(asked)).reason == "card_unknown"
 
 
-async def test_an_amount_that_stripe_never_charges_is_a_decline_and_not_asked_forever(
+async def test_an_amount_below_stripe_s_minimum_is_a_decline_and_is_not_retried_forever(
     processor: StripeProcessor,
 ) -> None:
     asked = (await a_bench(processor)).charge(49)
@@ -173,7 +176,9 @@ async def test_an_amount_that_stripe_never_charges_is_a_decline_and_not_asked_fo
     assert await processor.rail.find_charge(asked) is None
 
 
-async def test_the_keys_of_another_account_decline_no_card(processor: StripeProcessor) -> None:
+async def test_with_the_keys_of_another_account_a_charge_gets_no_answer_and_no_decline(
+    processor: StripeProcessor,
+) -> None:
     asked = (await a_bench(processor)).charge()
     for token in ("cus_of_another_account/pm_1", "card_of_another_rail"):
         with pytest.raises(RailUnavailable):
@@ -209,12 +214,12 @@ def test_a_decline_code_of_stripe_is_one_of_ours(error: dict[str, str], reason: 
         {"status": "a_state_of_next_year"},
     ],
 )
-def test_a_state_that_says_nothing_clear_is_no_answer(intent: dict[str, Any]) -> None:
+def test_an_unclear_state_of_a_payment_is_no_answer(intent: dict[str, Any]) -> None:
     with pytest.raises(RailUnavailable):
         answer_of(intent)
 
 
-def test_a_payment_that_stripe_still_works_on_is_in_progress() -> None:
+def test_a_payment_that_stripe_still_processes_is_in_progress() -> None:
     assert answer_of({"status": "processing"}).outcome is CardOutcome.PROCESSING
 
 

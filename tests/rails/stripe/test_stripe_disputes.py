@@ -1,4 +1,4 @@
-"""Evidence at Stripe: files arrive as they are, and nothing that Stripe refuses holds the rest back."""
+"""Evidence at Stripe: files arrive unchanged, and a file that Stripe refuses does not prevent the rest."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def test_a_file_arrives_byte_for_byte_under_its_name(processor: StripeProc
     assert files_at_stripe(processor, dispute) == [(PDF.name, PDF.content)]
 
 
-async def test_plain_text_files_become_text_and_files_that_stripe_refuses_are_named(
+async def test_text_files_are_sent_as_text_and_files_that_stripe_refuses_are_named_in_it(
     processor: StripeProcessor,
 ) -> None:
     token, dispute = await disputed(processor)
@@ -77,7 +77,7 @@ async def test_a_file_whose_answer_was_lost_is_stored_once(processor: StripeProc
     assert files_at_stripe(processor, dispute) == [(PDF.name, PDF.content)]
 
 
-async def test_a_dispute_of_another_account_is_no_answer(processor: StripeProcessor) -> None:
+async def test_a_dispute_of_another_account_gets_no_answer(processor: StripeProcessor) -> None:
     token, _ = await disputed(processor)
     with pytest.raises(RailUnavailable):
         await processor.rail.answer_chargeback(ChargebackReply(uuid4(), "dp_unknown", token, "Sent."))

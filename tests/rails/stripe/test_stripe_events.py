@@ -1,4 +1,4 @@
-"""Stripe's events, also those that name only a payment."""
+"""Stripe's events, including those that contain only a payment's id."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def ids(event: CardEvent | None) -> tuple[UUID | None, UUID | None, UUID | None]
         ("closed", CardEventKind.DISPUTE_CLOSED, "lost"),
     ],
 )
-async def test_a_dispute_names_its_order_although_stripe_names_only_the_payment(
+async def test_a_dispute_has_its_order_although_stripe_names_only_the_payment(
     processor: StripeProcessor, name: str, kind: CardEventKind, status: str
 ) -> None:
     asked = await paid(processor)
@@ -61,7 +61,7 @@ async def test_a_dispute_names_its_order_although_stripe_names_only_the_payment(
     assert (event.reason, event.status) == ("fraudulent", status)
 
 
-async def test_a_refund_that_we_sent_is_no_event_and_one_from_the_dashboard_is(
+async def test_a_refund_by_the_service_is_no_event_but_a_refund_from_stripe_s_dashboard_is_one(
     processor: StripeProcessor,
 ) -> None:
     asked = await paid(processor)
@@ -120,14 +120,14 @@ async def test_a_card_that_its_bank_replaced_keeps_its_token(processor: StripePr
         ("refund.created", {"id": "re_3", "payment_intent": None, "amount": 1, "metadata": {}}),
     ],
 )
-async def test_what_is_not_ours_is_of_no_interest(
+async def test_events_about_other_payments_are_ignored(
     processor: StripeProcessor, kind: str, thing: dict[str, Any]
 ) -> None:
     event = {"id": "evt_1", "type": kind, "created": 1_800_000_000, "data": {"object": thing}}
     assert await processor.rail.read_event(*signed(event)) is None
 
 
-async def test_events_that_were_never_delivered_are_listed_oldest_first_from_every_page(
+async def test_undelivered_events_are_listed_oldest_first_from_every_page(
     processor: StripeProcessor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cuota.rails.card.stripe.PAGE", 2)

@@ -1,4 +1,4 @@
-"""A PaymentIntent that was made and is not confirmed: the request that confirms it may still be on its way."""
+"""An unconfirmed PaymentIntent, for which the confirming request may still be in progress."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cuota.rails.unavailable import RailUnavailable
 from support.stripe.processor import StripeProcessor, a_bench
 
 
-async def test_a_look_up_while_the_charge_is_on_its_way_says_in_progress_and_cancels_nothing(
+async def test_a_look_up_during_the_charge_says_in_progress_and_cancels_nothing(
     processor: StripeProcessor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = await a_bench(processor)
@@ -36,7 +36,7 @@ async def test_a_look_up_while_the_charge_is_on_its_way_says_in_progress_and_can
     assert found.approved
 
 
-async def test_a_payment_that_was_made_and_never_confirmed_is_canceled_before_it_counts_as_declined(
+async def test_a_payment_that_is_never_confirmed_is_canceled_before_it_counts_as_declined(
     processor: StripeProcessor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = await a_bench(processor)
@@ -58,7 +58,7 @@ async def test_a_payment_that_was_made_and_never_confirmed_is_canceled_before_it
 
 
 @pytest.mark.parametrize("same", [True, False], ids=["same parameters", "other return address"])
-async def test_a_failure_that_stripe_repeats_under_its_key_for_a_day_does_not_hold_the_charge_up(
+async def test_an_error_that_stripe_repeats_for_the_idempotency_key_does_not_block_the_charge(
     processor: StripeProcessor, monkeypatch: pytest.MonkeyPatch, *, same: bool
 ) -> None:
     one = await a_bench(processor)

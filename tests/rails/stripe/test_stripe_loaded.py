@@ -1,4 +1,4 @@
-"""The settings name the rail `stripe`, for new cards or for those of earlier plans."""
+"""The settings can name the rail `stripe` for new cards or for the cards of existing plans."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ def test_the_rail_is_loaded_by_its_name(service: Running) -> None:
     assert cards.sandbox is None
 
 
-def test_the_rail_is_loaded_for_earlier_cards(service: Running) -> None:
+def test_the_rail_is_loaded_for_the_cards_of_existing_plans(service: Running) -> None:
     parts = rail_parts(service.context.pool, card="sandbox", cards_kept=("stripe",), stripe=KEYS)
     assert list(load(*parts).card.by_name) == ["stripe", "sandbox"]
 
 
-def test_the_rail_needs_its_keys_also_under_its_long_name(service: Running) -> None:
+def test_the_rail_needs_its_keys_even_if_it_is_named_by_its_class(service: Running) -> None:
     parts = rail_parts(service.context.pool, card="cuota.rails.card.stripe.StripeCardRail")
     with pytest.raises(NoSuchRail, match=r"CUOTA_CARD_RAIL: .* needs CUOTA_STRIPE_SECRET_KEY"):
         load(*parts)
 
 
-def test_the_page_gets_stripe_s_own_addresses_and_the_publishable_key_alone(service: Running) -> None:
+def test_the_page_gets_only_stripe_s_addresses_and_the_publishable_key(service: Running) -> None:
     fields = StripeCardRail(*rail_parts(service.context.pool, stripe=KEYS)).fields()
     assert fields.scripts == ("https://js.stripe.com/v3/", "/static/stripe-card.js")
     assert fields.options == {"key": "pk_test_public00"}
@@ -51,7 +51,7 @@ def test_stripe_s_library_is_imported_only_for_its_rail() -> None:
     assert done.stdout == "False\n"
 
 
-def test_the_docs_name_the_api_version_and_the_events_that_an_endpoint_needs() -> None:
+def test_the_docs_name_the_api_version_and_the_events_of_stripe_s_endpoint() -> None:
     import stripe
 
     from cuota.rails.card.stripe_events import TYPES

@@ -1,4 +1,4 @@
-"""Events that were never delivered are fetched by Stripe's clock, also in a sandbox whose own clock was moved ahead."""
+"""Undelivered events are fetched by Stripe's clock, even in a sandbox whose own clock was moved ahead."""
 
 from __future__ import annotations
 

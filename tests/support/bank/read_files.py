@@ -25,7 +25,7 @@ def read_nacha(text: str) -> object:
 
 
 def read_pain001(text: str, schema: etree.XMLSchema) -> list[str]:
-    """libxml2: what the ISO schema says is wrong."""
+    """libxml2: the errors that it finds with the ISO schema."""
     document = etree.fromstring(text.encode())
     schema.validate(document)
     return [str(error) for error in schema.error_log]

@@ -1,4 +1,4 @@
-"""What a bank sends, made by hand: bank statements (camt.053.001.08) and files of returned ACH payments."""
+"""Makes the files that a bank sends: bank statements (camt.053.001.08) and files of returned ACH payments."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def booked(
 
 
 def nacha_returns(*items: tuple[str, str, int] | tuple[str, str, int, str]) -> str:
-    """Return a file in which the bank sends payments back: the addendum's first six characters, the trace number, the cents."""
+    """Return a file of returned payments. Each payment has the addendum's first six characters, the trace
+    number and the cents."""
     lines = [
         f"101 011000015{'1234567890':>10}2611260905A094101{'Cuota Payments Inc.':<23}{'First Bank':<23}{'':8}",
         f"5200{'Cuota Payments I':<16}{'':20}1234567890CCD{'PAYOUT':<10}261126261126   1{ODFI}0000001",

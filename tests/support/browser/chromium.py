@@ -14,7 +14,7 @@ FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --test-third-party-cookie-phaseout"
 )
-# A limit for a test that hangs. It promises nothing about speed.
+# This timeout only ends a test that hangs. It promises nothing about speed.
 PATIENCE_MS = 60_000
 
 

@@ -1,4 +1,4 @@
-"""What the browser tests of both dashboards share: the screens, and the check of a page."""
+"""Code that the browser tests of both dashboards share: the screen sizes, and the check of a page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HOW = pytest.mark.parametrize(
 
 
 def is_page(row: Route, area: Area) -> bool:
-    """Whether the route shows a page of the area at a fixed address. An export is a download."""
+    """True if the route shows a page of the area at a fixed address. An export is a download, so no page."""
     fixed = "{" not in row.path and not row.path.endswith("/export")
     return row.area is area and "GET" in row.methods and fixed
 

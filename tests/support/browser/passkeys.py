@@ -41,7 +41,7 @@ class Seat:
         return await self.device.send(f"WebAuthn.{method}", {"authenticatorId": self.authenticator, **given})
 
     async def add(self, name: str = "laptop") -> None:
-        """Press what adds a passkey, without waiting for the result."""
+        """Press the button that adds a passkey, without waiting for the result."""
         await self.page.goto(f"{self.base}/passkeys")
         await self.page.get_by_label("Name").fill(name)
         await self.page.get_by_role("button", name="Add a passkey").click()

@@ -13,7 +13,7 @@ from cuota.core.risk.policy import Policy, load_policy
 STANDARD_TEXT = (resources.files("cuota.policies") / "standard.toml").read_text()
 STANDARD = load_policy(STANDARD_TEXT)
 ALL_MISMATCHES = Mismatches(order_phone=True, billing_state=True, shipping_state=True, surname=True)
-# Three years with the service, every payment on time.
+# A consumer of three years who paid every installment on time.
 GOOD = History(approved_orders=10, paid_installments=40, days_known=1_100)
 
 
@@ -40,7 +40,7 @@ def facts(
 
 
 def on(points: int) -> Approvals:
-    """Return Advanced Approvals data that counts."""
+    """Return Advanced Approvals data that changes a decision."""
     return Approvals("on", {"customerLoggedIn": True}, "m1", points, (("customerLoggedIn", points),))
 
 

@@ -1,4 +1,4 @@
-"""A merchant with every kind of row of its settlement: paid, open, reserved, released, adjusted."""
+"""Makes a merchant that has every kind of settlement row: paid, open, reserved, released, adjusted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.own_service import Own
 
 
 async def a_busy_merchant(own: Own) -> UUID:
-    """Two payouts, a reserve that was released and one that is held, a carried batch, and open lines."""
+    """Give the merchant two payouts, a released reserve, a held reserve, a carried batch, and open lines."""
     merchant = own.merchant.merchant_id
     await give_account(own, merchant)
     await give_terms(own, merchant, reserve=1000, reserve_days=1)
@@ -21,7 +21,7 @@ async def a_busy_merchant(own: Own) -> UUID:
     await next_cutoff_closes(own, merchant)
     await own.merchant.move(order, "capture", "30.00")
     await next_cutoff_closes(own, merchant)
-    # The refund is more than what is open, so this batch is carried.
+    # The refund is larger than the open amount, so this batch is carried.
     await own.merchant.move(order, "refund", "50.00")
     await next_cutoff_closes(own, merchant)
     await own.merchant.move(order, "capture", "7.00")

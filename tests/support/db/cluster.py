@@ -1,4 +1,4 @@
-"""Databases on every node of a Citus cluster, which the caller has started."""
+"""Makes databases on every node of a Citus cluster that the caller has started."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import asyncpg
 from cuota.db.citus import distribute
 from cuota.db.migrate import migrate
 
-# The workers that a database knows, the first one first.
+# The workers that are registered in a database, in the order of their registration.
 REGISTERED = "SELECT nodename AS host, nodeport AS port FROM pg_dist_node WHERE groupid > 0 ORDER BY groupid"
 _WORKERS = "SELECT node_name AS host, node_port AS port FROM citus_get_active_worker_nodes() ORDER BY 1, 2"
 # Citus keeps a session of its own in each database. A template must have none.
@@ -30,7 +30,7 @@ class Nodes:
     places: tuple[tuple[str, int], ...]
 
     def where(self, database: str, node: int = 0) -> dict[str, Any]:
-        """What asyncpg.connect takes for a database on one node, as superuser."""
+        """Return the arguments of asyncpg.connect for a database on one node, as superuser."""
         parts, (host, port) = urlsplit(self.url), self.places[node]
         found = {"host": host, "port": port, "user": parts.username, "database": database}
         return found | ({"password": unquote(parts.password)} if parts.password else {})
@@ -50,11 +50,11 @@ class Nodes:
 
     @property
     def _first(self) -> str:
-        """The database from which others can be created: each node has it."""
+        """Return the database that each node has, and from which others can be created."""
         return urlsplit(self.url).path.removeprefix("/")
 
     async def make_blank(self, name: str) -> None:
-        """Create an empty database that knows the workers."""
+        """Create an empty database in which the workers are registered."""
         await self.everywhere(self._first, f"CREATE DATABASE {name}")
         await self.everywhere(name, "CREATE EXTENSION citus")
         (host, port), *workers = self.places
@@ -73,7 +73,7 @@ class Nodes:
         await connection.close()
 
     async def close(self, name: str) -> None:
-        """Let nobody connect to a database, so that it can be copied."""
+        """Refuse all connections to a database, so that it can be copied."""
         await self.everywhere(self._first, f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
         while True:
             await self.everywhere(self._first, _CLOSE.format(name))
@@ -84,11 +84,12 @@ class Nodes:
                 return
 
     async def copy(self, template: str, name: str) -> None:
-        """Copy a closed database on each node. The copies know the same nodes."""
+        """Copy a closed database on each node. The same nodes are registered in the copies."""
         await self.everywhere(self._first, f"CREATE DATABASE {name} TEMPLATE {template}")
 
     async def drop(self, name: str) -> None:
-        """Drop a database on each node, and once more where Citus's own session was just starting: that one cannot be ended yet."""
+        """Drop a database on each node. Try once more if Citus's own session is just starting and cannot be
+        ended yet."""
         drop = f"DROP DATABASE IF EXISTS {name} WITH (FORCE)"
         try:
             await self.everywhere(self._first, drop)

@@ -1,4 +1,4 @@
-"""A session at the coordinator of a Citus cluster that tells which commands it sends to workers."""
+"""A session at the coordinator of a Citus cluster that records the commands sent to workers."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ WORKER_OF = """SELECT nodeport FROM citus_shards WHERE table_name = 'orders'::re
 
 @dataclass
 class Cluster:
-    """A session at the coordinator with the service's settings, and the commands that it sent to workers."""
+    """A session at the coordinator with the service's settings, and the commands that Citus sent to
+    workers."""
 
     session: asyncpg.Connection
     url: str
     sent: list[str] = field(default_factory=list)
 
     async def commands(self, asked: Awaitable[Any]) -> tuple[Any, list[str]]:
-        """What was answered, and the first words of each command that was sent for it."""
+        """Return the result, and the first words of each command that Citus sent to a worker for it."""
         self.sent.clear()
         answer = await asked
         issued = [re.sub(r"^issuing ", "", text) for text in self.sent if text.startswith("issuing ")]

@@ -1,4 +1,4 @@
-"""Databases of a test's own, copied from another database of the same server."""
+"""Makes a separate database for one test, copied from another database of the same server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ async def drop_database(embedded: Embedded, name: str) -> None:
 
 @asynccontextmanager
 async def copied_database(embedded: Embedded, source: str) -> AsyncIterator[dict[str, object]]:
-    """Copy the database `source`, yield what asyncpg.connect takes (as the owner), and drop the copy in the end."""
+    """Copy the database `source`, yield the arguments of asyncpg.connect (as the owner), and drop the copy at
+    the end."""
     name = f"copy_{secrets.token_hex(4)}"
     await copy_database(embedded, source, name)
     try:

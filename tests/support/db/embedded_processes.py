@@ -109,7 +109,7 @@ def users(data: Path) -> Iterator[Callable[[], User]]:
 
 
 def told(process: User) -> int:
-    """Return the postmaster's process id, as a user process saw it."""
+    """Return the process id of the postmaster that a user process reported."""
     assert process.stdout
     return int(process.stdout.readline())
 

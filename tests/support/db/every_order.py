@@ -1,4 +1,4 @@
-"""Makes an order of every kind, each in the way in which such an order normally arises."""
+"""Makes an order of every kind through the real flows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Orders and outcomes made by hand, for the tests of what the database does with them."""
+"""Makes orders and outcomes, for the tests of how the database saves them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def approved(order: Order) -> Outcome:
 
 
 def read_again(outcome: Outcome) -> Order:
-    """The order as the next request reads it."""
+    """Return the order that the next request would read."""
     new = outcome.order
     transfers, events = new.transfers + len(outcome.transfers), new.events + len(outcome.events)
     return replace(new, version=new.version + 1, transfers=transfers, events=events)

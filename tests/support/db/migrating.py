@@ -1,4 +1,4 @@
-"""Migrate a database, and ask it something."""
+"""Helpers that migrate a database and query it."""
 
 from __future__ import annotations
 

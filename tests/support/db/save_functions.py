@@ -1,4 +1,4 @@
-"""The statements inside the database's functions that save orders, as the migrations define them."""
+"""Reads the statements of the database functions that save orders, from the migrations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _DECLARED = re.compile(r"^    (\w+) (\S+) :=", re.MULTILINE)
 
 @cache
 def sources() -> dict[str, tuple[str, str]]:
-    """The parameters and the body of each function that the migrations create, without comments; the newest definition of it."""
+    """Return the parameters and the body of each function that the migrations create: its newest definition,
+    without comments."""
     found = {}
     for _, sql in files():
         for name, parameters, body in _FUNCTION.findall(re.sub(r"--.*", "", sql)):
@@ -39,17 +40,19 @@ def _columns(text: str) -> tuple[str, ...]:
 
 
 def parameters(function: str) -> tuple[str, ...]:
-    """A function's parameters, as `name type`."""
+    """Return a function's parameters, each as `name type`."""
     return _columns(sources()[function][0])
 
 
 def json_columns(function: str) -> dict[str, tuple[str, ...]]:
-    """By JSON parameter, the columns that a function reads from its objects, as `name type`."""
+    """Return, for each JSON parameter, the fields that a function reads from its objects, each as `name
+    type`."""
     return {name: _columns(columns) for name, columns in _JSON.findall(sources()[function][1])}
 
 
 def statements() -> Iterator[tuple[str, str]]:
-    """Each statement on a table, as (function.number, SQL that can be prepared): the merchant is $1."""
+    """Return each statement on a table, as (function.number, SQL that can be prepared). The merchant is
+    $1."""
     for function in PARAMETERS:
         body = sources()[function][1]
         types = dict(column.split() for column in parameters(function))
@@ -59,7 +62,8 @@ def statements() -> Iterator[tuple[str, str]]:
 
 
 def _prepared(statement: str, types: dict[str, str]) -> str:
-    """The statement with a numbered parameter in place of each parameter, variable and field of the function."""
+    """Return the statement with a numbered parameter in place of each parameter, variable and field of the
+    function."""
     numbers: dict[str, int] = {"merchant": 1} if "merchant," in statement or "= merchant" in statement else {}
 
     def asked(match: re.Match[str]) -> str:
@@ -76,5 +80,5 @@ def _prepared(statement: str, types: dict[str, str]) -> str:
         r"(PERFORM 1 FROM|INSERT INTO|UPDATE|DELETE FROM) (\w+)(.*)", statement
     ).groups()  # type: ignore[union-attr]
     head = head.replace("PERFORM", "SELECT")
-    # Columns are named in the first brackets of an INSERT, and no parameter is named like a column there.
+    # The first brackets of an INSERT contain column names, so a name there is never a parameter.
     return f"{head} {table}{re.sub(r'(?<![.$])[a-z_]+(?:[.][a-z_0-9]+)?', asked, rest)}"

@@ -1,4 +1,5 @@
-"""Settlement in tests: a merchant's terms and bank account, and the jobs that write lines and close batches."""
+"""Helpers for tests of settlement: a merchant's terms and bank account, and the jobs that write lines and
+close batches."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ async def take_accounts(own: Own, merchant_id: UUID) -> None:
 
 
 async def give_account(own: Own, merchant_id: UUID) -> UUID:
-    """Write a bank account that is in force."""
+    """Save a bank account that is in force."""
     account_id = uuid4()
     async with own.owner() as connection:
         await connection.execute(
@@ -63,7 +64,7 @@ async def settled(context: Context, merchant_id: UUID, most: int = 1000) -> None
 
 
 async def closed(context: Context, merchant_id: UUID) -> int:
-    """Close every cutoff that has come. Return how many there were."""
+    """Close the batch of every cutoff that has passed. Return how many were closed."""
     await publish(context, merchant_id)
     done = 0
     while closings := await close_merchant(context, merchant_id):
@@ -89,7 +90,8 @@ async def cutoff_of(own: Own, merchant_id: UUID) -> datetime | None:
 
 
 async def post_fee(own: Own, order_id: str, cents: int, posting: str = "merchant_fee") -> None:
-    """Post a fee with the newest movement of an order, as the service posts fees: same cause, same transaction."""
+    """Post a fee with the newest movement of an order. As in the service, both have the same cause and
+    transaction."""
     sides = ("merchant_payable", "merchant_fees")
     debit, credit = sides if posting == "merchant_fee" else reversed(sides)
     async with own.owner() as connection, connection.transaction():

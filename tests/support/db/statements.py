@@ -16,7 +16,7 @@ OF_CITUS = ("citus.", "left_behind.", "nodes.", "serves.", "watch.", "across._PL
 
 
 def statements() -> Iterator[tuple[str, str]]:
-    """Every SQL constant of every module of db, as (module.NAME, text)."""
+    """Return every SQL constant of every module of db, as (module.NAME, text)."""
     for file in sorted(FOLDER.rglob("*.py")):
         path = file.relative_to(FOLDER).with_suffix("")
         module = importlib.import_module(".".join(["cuota.db", *path.parts]))
@@ -26,6 +26,6 @@ def statements() -> Iterator[tuple[str, str]]:
 
 
 def every_statement() -> Iterator[tuple[str, str]]:
-    """The constants of db, and the statements inside the functions that save orders."""
+    """Return the SQL constants of db, and the statements inside the functions that save orders."""
     yield from statements()
     yield from save_functions.statements()

@@ -1,4 +1,5 @@
-"""A migrated database to copy from: in the embedded PostgreSQL of the run, or on a Citus cluster."""
+"""Makes the migrated database from which tests copy: in the embedded PostgreSQL of the run, or on a Citus
+cluster."""
 
 from __future__ import annotations
 
@@ -18,13 +19,14 @@ _TEMPLATE = "cuota_template"
 
 
 class Template(ABC):
-    """A template, and the database that most tests share: what asyncpg.connect takes, as its owner."""
+    """A template, and the arguments of asyncpg.connect for the database that most tests share, as its
+    owner."""
 
     shared: dict[str, Any]
 
     @abstractmethod
     async def copy(self, name: str) -> dict[str, Any]:
-        """Copy the template and return where the copy is."""
+        """Copy the template, and return the arguments with which to connect to the copy."""
 
     @abstractmethod
     async def drop(self, name: str) -> None:
@@ -83,7 +85,7 @@ class _OnCluster(Template):
 
 @asynccontextmanager
 async def on_embedded(embedded: Embedded, settings: config.Settings) -> AsyncIterator[Template]:
-    """A template in the embedded PostgreSQL, which ends with the run."""
+    """Yield a template in the embedded PostgreSQL, which stops at the end of the run."""
     made = _OnEmbedded(embedded)
     await made.begin(settings)
     yield made
@@ -91,7 +93,7 @@ async def on_embedded(embedded: Embedded, settings: config.Settings) -> AsyncIte
 
 @asynccontextmanager
 async def on_cluster(url: str, settings: config.Settings) -> AsyncIterator[Template]:
-    """A template on every node of the cluster, and the shared database. Both are dropped at the end."""
+    """Yield a template on every node of the cluster, and the shared database. Both are dropped at the end."""
     made = _OnCluster(await nodes_of(url))
     try:
         await made.begin(settings)

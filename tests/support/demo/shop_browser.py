@@ -1,4 +1,4 @@
-"""A visitor of the shop, and the provider behind it."""
+"""Simulates a visitor of the demo shop, and the provider behind it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.demo.shop_network import RECORD, Network
 
 
 class Browser:
-    """A visitor of the shop, without a browser: stores the cookie, and sends the form's token."""
+    """A visitor of the shop, without a browser. It stores the cookie, and sends the form's token."""
 
     def __init__(self, settings: ShopSettings, network: Network) -> None:
         app = make_app(settings, httpx.MockTransport(network))

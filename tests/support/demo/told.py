@@ -1,4 +1,4 @@
-"""Webhooks as the provider makes them, for the shop's tests."""
+"""Makes the provider's webhooks, for the shop's tests."""
 
 from __future__ import annotations
 

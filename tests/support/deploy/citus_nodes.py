@@ -22,7 +22,8 @@ _WORKER_OF = """SELECT p.groupid FROM pg_dist_placement p
 
 @dataclass
 class Nodes:
-    """`folder` is the one of deploy/citus.sh, which starts a dead node again itself. `{node}` in a command is a node's group id."""
+    """`folder` is the data folder of deploy/citus.sh. That script restarts a dead node itself. In the
+    commands, `{node}` stands for a node's group id."""
 
     url: str
     folder: Path | None = None
@@ -30,7 +31,7 @@ class Nodes:
     start_command: str | None = None
 
     async def ask(self, sql: str, *values: object) -> list[asyncpg.Record]:
-        """The coordinator's answer."""
+        """Query the coordinator."""
         return await self._ask(self.url, sql, *values)
 
     async def _ask(self, url: str, sql: str, *values: object) -> list[asyncpg.Record]:
@@ -41,7 +42,7 @@ class Nodes:
             connection.terminate()
 
     async def urls(self) -> dict[int, str]:
-        """The address of each node, by its group id."""
+        """Return the address of each node, by its group id."""
         parts = urlsplit(self.url)
         who = parts.netloc.rpartition("@")[0]
         return {
@@ -54,7 +55,7 @@ class Nodes:
         }
 
     async def worker_of(self, merchant_id: str) -> int:
-        """The group id of the worker that has this merchant's rows."""
+        """Return the group id of the worker that has this merchant's rows."""
         [row] = await self.ask(_WORKER_OF, merchant_id)
         return int(row["groupid"])
 
@@ -85,7 +86,8 @@ class Nodes:
                 return
 
     async def prepared(self) -> dict[int, int]:
-        """How many prepared transactions each node has, after Citus has had the time to end them."""
+        """Wait until Citus has had time to end prepared transactions, and return how many each node still
+        has."""
         await self.ask("SELECT recover_prepared_transactions()")
         urls = await self.urls()
         return {

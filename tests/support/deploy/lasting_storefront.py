@@ -50,7 +50,8 @@ class Storefront:
         reference = secrets.token_hex(8)
         body = {"amount": "0.01", "merchantReference": reference}
         answer = await self._asked(http, f"/order/{self.order}/capture", body, {})
-        # When a request was already applied, its repetition says so. That counts as an acknowledgment too.
+        # If the request was already applied, the answer to its repetition says so. That is an acknowledgment
+        # too.
         if answer.status_code == 200 or answer.json().get("code") == "duplicate_reference":
             self.captured.add(reference)
         else:
@@ -59,7 +60,8 @@ class Storefront:
     async def _asked(
         self, http: httpx.AsyncClient, path: str, body: Mapping[str, object], headers: dict[str, str]
     ) -> httpx.Response:
-        """Repeat the request until the answer is definite: neither lost, nor 503, nor 409 (the first one is still running)."""
+        """Repeat the request until the answer is definite: not lost, not 503, and not 409 (the first request
+        is still running)."""
         for again in range(10_000):
             await asyncio.sleep(PAUSE_SECONDS if not again else 0.2)
             try:
@@ -76,5 +78,5 @@ class Storefront:
     async def once(
         self, http: httpx.AsyncClient, url: str, body: Mapping[str, object], headers: dict[str, str]
     ) -> httpx.Response:
-        """One request."""
+        """Send one request."""
         return await http.post(url, json=body, headers=headers)

@@ -30,7 +30,7 @@ ORDER: dict[str, Any] = {
 
 
 def environment(**more: str) -> dict[str, str]:
-    """This process's environment, with only these settings of Cuota."""
+    """Return this process's environment, with these settings of Cuota and no others."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("CUOTA_")}
     return {**kept, "PYTHON": sys.executable, "CUOTA_LOG_LEVEL": "error", **more}
 
@@ -50,7 +50,7 @@ def free_ports(count: int) -> int:
 
 @contextlib.contextmanager
 def folder() -> Iterator[Path]:
-    """Make a folder outside pytest's own, because the unprivileged user of postgres may not enter those."""
+    """Make a folder outside pytest's own folders, which the unprivileged user of postgres may not enter."""
     path = Path(tempfile.mkdtemp(prefix="cuota-deploy-"))
     path.chmod(0o711)
     try:
@@ -63,7 +63,7 @@ def folder() -> Iterator[Path]:
 def script(name: str, *arguments: str, **more: str) -> Iterator[dict[str, Any]]:
     """Run a script of deploy/ until it reports that it is ready, and yield its output.
 
-    Nothing of it runs after the block.
+    None of its processes runs after the block.
     """
     process = subprocess.Popen(
         [str(DEPLOY / name), *arguments], env=environment(**more), stdout=subprocess.PIPE, text=True

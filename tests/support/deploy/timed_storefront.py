@@ -1,4 +1,4 @@
-"""A storefront that also writes down how long each single answer took, and what it was."""
+"""A storefront that also records how long each answer took, and its status."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from support.deploy.lasting_storefront import Storefront
 
 @dataclass
 class TimedStorefront(Storefront):
-    """`answers` are the moment, the seconds and the status of each answer. `node` has the merchant's rows."""
+    """`answers` has the moment, the seconds and the status of each answer. `node` is the worker that has the
+    merchant's rows."""
 
     node: int = 0
     merchant: str = ""
@@ -22,14 +23,14 @@ class TimedStorefront(Storefront):
     async def once(
         self, http: httpx.AsyncClient, url: str, body: Mapping[str, object], headers: dict[str, str]
     ) -> httpx.Response:
-        """One request, timed."""
+        """Send one request, and measure its time."""
         began = time.monotonic()
         answer = await http.post(url, json=body, headers=headers)
         self.answers.append((began, time.monotonic() - began, answer.status_code))
         return answer
 
     def seconds(self, since: float, until: float, status: int | None = None) -> list[float]:
-        """How long the requests took that began between two moments."""
+        """Return how long the requests took that began between two moments."""
         return [
             took
             for began, took, said in self.answers

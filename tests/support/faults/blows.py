@@ -55,7 +55,7 @@ def schedule(seed: int, seconds: float) -> list[Blow]:
 
 
 def strike(service: StruckService, blow: Blow, chance: Random) -> bool:
-    """Inject the fault. Return False if its target did not exist at that moment."""
+    """Inject the fault. Return False if the process to kill or pause did not exist at that moment."""
     verb, _, target = blow.name.partition(" ")
     if target == "service":
         _kill_service(service)

@@ -21,7 +21,8 @@ AWAY = (
 
 
 class Books:
-    """One separate session. If it is lost, it is opened again, and the query is repeated."""
+    """A separate session for queries. If the session is lost, it is opened again, and the query is
+    repeated."""
 
     def __init__(self, where: dict[str, Any]) -> None:
         self.where = where

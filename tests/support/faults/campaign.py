@@ -43,7 +43,7 @@ class Campaign:
     merchants: list[Merchant] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     samples: int = 0
-    # Seconds from the end of all faults until every event was delivered.
+    # Seconds from the last fault until every event was delivered.
     told_after: float = 0.0
     forgiven: set[str] = field(default_factory=set)
 
@@ -81,8 +81,7 @@ class Campaign:
         stories, strange = read(self.journal.path)
         seen = snapshot.take(self.books, [merchant.merchant_id for merchant in self.merchants])
         arrived = {(body["orderId"], body["sequence"]) for body in list(self.hooks.bodies)}
-        # Every row of the snapshot was in the journal before, at the latest when the journal was read for the first
-        # time.
+        # This second reading has every row of the snapshot, because clients write to the journal before they send.
         intended, _ = read(self.journal.path)
         found = checker.problems(stories, seen, intended, settled=settled, arrived=arrived)
         self.samples += 1
@@ -184,7 +183,7 @@ async def battered(
             fallen[blow.name] += fell
             took = f" for {blow.seconds:.1f} s" if blow.seconds else ""
             print(f"  {blow.name}{took}{'' if fell else ': was not there'}", flush=True)
-        # In a short campaign, every process that a fault was meant for may have been gone.
+        # In a short campaign, perhaps no fault found its process. Then inject more faults.
         if fallen.total():
             break
     try:

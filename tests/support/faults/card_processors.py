@@ -22,7 +22,7 @@ CHARGES = "SELECT charge_id::text AS charge_id, amount FROM charges WHERE order_
 
 
 class Processor(Protocol):
-    """What the tests need of a card processor."""
+    """The operations of a card processor that the tests use."""
 
     def card(self, number: str) -> dict[str, str]:
         """Return what a consumer's browser sends for a card."""
@@ -38,13 +38,14 @@ class Processor(Protocol):
 
 
 class SimulatedProcessor:
-    """The sandbox's own. Its bank's page is a page of the service, on which `walk` confirms."""
+    """The sandbox's simulated processor. Its bank's page is a page of the service, and `walk` confirms the
+    payment there."""
 
     def card(self, number: str) -> dict[str, str]:
         return {"card_number": number}
 
     def confirm_all(self) -> None:
-        """Nothing to do: the walk through the checkout has confirmed."""
+        """Do nothing: the walk through the checkout has already confirmed the payment."""
 
     def books(self, shop: Shop, charge_id: str) -> tuple[int, int]:
         taken = "SELECT coalesce(sum(amount), 0)::bigint FROM card_simulator.charges WHERE key = $1::text::uuid AND approved"
@@ -53,7 +54,8 @@ class SimulatedProcessor:
 
 
 class StripeBeside:
-    """The stand-in for Stripe, in a thread with an event loop of its own, because these tests block theirs."""
+    """The stand-in for Stripe. It runs in a thread with its own event loop, because these tests block
+    theirs."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()

@@ -25,7 +25,7 @@ from support.ports import free_port
 DATA, LOG_AHEAD = "160m", "56m"
 REFILL_SECONDS = 0.02
 BLOCK = 4096
-# What strace prints for a call that it made fail.
+# The text that strace prints for a call that it made fail.
 INJECTED = "(INJECTED)"
 
 
@@ -113,7 +113,7 @@ def to_the_brim(file: Path) -> None:
 
 
 def _take_all(descriptor: int, disk: Path) -> None:
-    """Take free blocks. Another process may be faster; then there is less free space, and the next attempt asks for less."""
+    """Take free blocks. Another process may take some of them first, so each attempt asks for less space."""
     while free := os.statvfs(disk).f_bavail * BLOCK:
         with contextlib.suppress(OSError):
             os.posix_fallocate(descriptor, os.fstat(descriptor).st_size, free)

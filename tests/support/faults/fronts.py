@@ -33,9 +33,9 @@ class Merchant:
 
 @dataclass
 class Storefront:
-    """One client of one merchant. `strangers` are other merchants' orders, which the client tries to use.
+    """One client of one merchant. The client also tries to use `strangers`, the orders of other merchants.
 
-    `heard` counts its answers by status, and by whether they have a Retry-After header.
+    `heard` counts its answers by status, and by the presence of a Retry-After header.
     """
 
     url: str

@@ -1,4 +1,4 @@
-"""The record of the clients: what they intend, written before they send, and the answer, written after it. One line each."""
+"""The clients' record. A client writes one line before it sends an operation, and one line for the answer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Intent:
-    """One operation, however often it is sent. Amounts are in cents; `order` is empty for a new order.
+    """One operation, which a client may send several times. Amounts are in cents; `order` is empty for a new order.
 
     `merchant` is the merchant that sends it. `wrong` says why it must be refused: over its limit, or another
     merchant's order.
@@ -37,7 +37,7 @@ class Told:
 
 @dataclass(frozen=True)
 class Story:
-    """An operation, and its definite answer, or None if it never had one."""
+    """An operation and its definite answer. The answer is None if the operation never got one."""
 
     intent: Intent
     told: Told | None

@@ -24,7 +24,7 @@ OWED = """SELECT p.consumer_id, sum(o.amount + o.fee)::bigint AS owed, max(d.cre
 
 
 def _buys(address: str, phone: str) -> None:
-    """By an everyday name: the sandbox's test name would be approved whatever is owed."""
+    """The consumer has an ordinary name, because the sandbox approves its test name whatever that consumer owes."""
     with contextlib.suppress(httpx.HTTPError, CannotWalk):
         walk(address, "approved", phone=phone, surname="Rivera")
 

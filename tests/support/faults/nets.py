@@ -9,7 +9,7 @@ import asyncpg
 
 from support.faults.books import Books
 
-# The key of each table must refuse a row that already exists.
+# Each table's key must refuse a copy of an existing row.
 KEYED = ("movements", "transfers", "events", "orders", "installments", "charges", "idempotency_keys")
 _AGAIN = """DO $$ BEGIN
     INSERT INTO {table} SELECT * FROM {table} LIMIT 1;

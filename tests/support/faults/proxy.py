@@ -12,11 +12,11 @@ from typing import Self
 
 # The disturbances of one request or answer, and how often each occurs. Everything else passes unchanged.
 MISHAPS = {
-    "delay": 0.06,  # it comes late, and perhaps after who waits for it has gone
-    "cut": 0.03,  # the connection is closed in an orderly way, and this is lost
-    "reset": 0.04,  # the same, by a reset
-    "half": 0.02,  # a part of it passes, then a reset
-    "swallow": 0.02,  # it is lost, and nobody is told: only a timeout ends that
+    "delay": 0.06,  # it arrives late, perhaps after the receiver's timeout
+    "cut": 0.03,  # the connection is closed normally, and the message is lost
+    "reset": 0.04,  # the connection is reset, and the message is lost
+    "half": 0.02,  # a part of the message passes, then the connection is reset
+    "swallow": 0.02,  # the message is lost, and only a timeout reveals it
 }
 LONGEST_DELAY = 0.6
 

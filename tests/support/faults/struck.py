@@ -23,7 +23,7 @@ STRIKE = Path(__file__).parents[2] / "faults" / "strike"
 
 
 class StruckService(Service):
-    """The environment of a `cuota serve` with failpoints; they do nothing until a test arms one."""
+    """Return the environment of a `cuota serve` with failpoints. They do nothing until a test arms one."""
 
     @property
     def file(self) -> Path:
@@ -35,7 +35,8 @@ class StruckService(Service):
         return {**super().environment, "PYTHONPATH": path, "STRIKE_FILE": str(self.file)}
 
     def arm(self, when: str, kind: str, what: str, action: str = "kill", seconds: float = 0.0) -> None:
-        """The next process that reaches this step does this once: see `strike/strike_points.py`."""
+        """Arm a failpoint: the next process that reaches this step performs the action once. See
+        `strike/strike_points.py`."""
         moment = {"when": when, "kind": kind, "what": what, "action": action, "seconds": seconds}
         aside = self.file.with_suffix(".new")
         aside.write_text(json.dumps(moment))
@@ -46,7 +47,8 @@ class StruckService(Service):
 
 
 class BuggedService(StruckService):
-    """The same with planted bugs, each inactive until a test names it: see `strike/strike_bugs.py`."""
+    """Return an environment with failpoints and planted bugs. Each bug is inactive until a test names it: see
+    `strike/strike_bugs.py`."""
 
     @property
     def bug(self) -> Path:
@@ -94,7 +96,7 @@ def receiver() -> Iterator[Receiver]:
                 self.close_connection = True
                 return
             said = json.loads(body)
-            # Read only a part of it: a body contains its order, and an order may have thousands of captures.
+            # Parse only a part of the body: it contains the order, which may have thousands of captures.
             got.bodies.append({name: said[name] for name in ("orderId", "sequence", "type")})
             self.send_response(204)
             self.send_header("Content-Length", "0")

@@ -72,7 +72,8 @@ class Shop:
     def order(self) -> dict[str, Any]:
         """Create an order of 100.00 whose events go to this shop's receiver.
 
-        A worker may not have read the clock yet that `later` has just moved. Its order would end at once, so make another one.
+        If `later` has just moved the clock and a worker has not read it yet, the order expires at once. Then make
+        another one.
         """
         merchant = {**ORDER["merchant"], "statusCallbackUrl": self.hooks.url}
         while True:
@@ -82,7 +83,7 @@ class Shop:
             time.sleep(0.05)
 
     def completed(self, order: dict[str, Any] | None = None) -> str:
-        """Return an order that its consumer completed, however often they had to start again."""
+        """Return an order that its consumer completed. Start the checkout again as often as needed."""
         made = order or self.order()
         while (status := self.status(made["orderId"])) == "Created":
             consumer = threading.Thread(target=_walk, args=(made["redirectUrl"],))

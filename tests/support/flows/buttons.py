@@ -1,4 +1,4 @@
-"""Several checkouts of one consumer, each ready to pay, and the press of the payment button."""
+"""Makes several checkouts of one consumer, each ready to pay, and presses the payment button."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from cuota.db.plan import plans
 from cuota.db.plan.plans import Agreed
 from support.own_service import Own
 
-ZONE = ZoneInfo("America/Los_Angeles")  # where makers.PROFILE lives
+ZONE = ZoneInfo("America/Los_Angeles")  # the state of makers.PROFILE
 
 
 async def agreed(own: Own, order_id: UUID) -> Agreed:

@@ -1,4 +1,5 @@
-"""A press of the button that stops at one step, until the test lets it go on, or as if its process had died there."""
+"""Presses the payment button and stops at one step, either until the test lets it continue or forever, like a killed
+process."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ class GatePool(SamePool):
 
 
 async def stopped(own: Own, seen: Checkout, when: str, piece: str) -> tuple[asyncio.Task[Any], GatePool]:
-    """A press that has got to this step."""
+    """Press the button, and wait until the press reaches this step."""
     pool = GatePool(own, when, piece)
     pressing = asyncio.create_task(press(replace(own.context, pool=pool), seen))
     reached = asyncio.create_task(pool.reached.wait())
@@ -56,10 +57,10 @@ async def stopped(own: Own, seen: Checkout, when: str, piece: str) -> tuple[asyn
 
 
 async def killed(own: Own, seen: Checkout, when: str, piece: str) -> None:
-    """A press that ends at this step and cleans up nothing, as when its process is killed."""
+    """Press the button, and end the press at this step without any cleanup, as if its process were killed."""
     pressing, _ = await stopped(own, seen, when, piece)
     while not pressing.done():
-        # Again, because it may be waiting at two places, one after the other.
+        # Cancel until the press has ended, because it may wait at two places, one after the other.
         pressing.cancel()
         await asyncio.wait({pressing}, timeout=0.05)
     assert pressing.cancelled()

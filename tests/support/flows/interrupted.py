@@ -1,4 +1,4 @@
-"""Sessions that are really lost while an outcome is saved, and a card rail that loses its answers."""
+"""Database sessions that are terminated while an outcome is saved, and a card rail that loses its answers."""
 
 from __future__ import annotations
 
@@ -97,7 +97,8 @@ class _CutConnection:
 
 
 class FlakyRail(CardRails):
-    """The sandbox's card network on a bad line. `lost` is how many more answers get lost, after or before it acted."""
+    """The sandbox's card network on a bad line. It loses the next `lost` calls, before or after the network acts on
+    them."""
 
     def __init__(
         self, rail: CardRails, *, lost: int = 0, arrives: bool = True, accident: UUID | None = None

@@ -1,4 +1,4 @@
-"""A person whose every word can be found again in the database, and an order that contains all of the words."""
+"""A person whose data can be searched for in the database, and an order that contains all of this data."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ async def everything(own: Own) -> str:
 async def words_left(own: Own) -> list[str]:
     """Return which of the person's words are still there.
 
-    The same five digits inside a longer number or a hash do not count.
+    Ignore the same five digits inside a longer number or a hash.
     """
     text = await everything(own)
     return [word for word in WORDS if re.search(rf"(?<![0-9a-z]){re.escape(word)}(?![0-9a-z])", text)]

@@ -1,10 +1,10 @@
-"""Lists the rows that a decision overrides, and the rows that another test covers completely."""
+"""Lists the rows of bad_inputs.csv that a decision overrides, and the rows that another test covers completely."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-# The answer that applies, and the section of the service's decisions that says so.
+# The answer that replaces the row's, and the section of the service's decisions that requires it.
 DECIDED: dict[str, tuple[str, str]] = {
     "B42": ("413", "section 3: a body over 256 KiB"),
     "G02": ("404, of 10 KB 414", "an address over 8 KiB is refused before any route sees it"),
@@ -31,19 +31,19 @@ class Elsewhere:
 _PAGES = "walks through the pages of a checkout in one browser or several"
 _BROWSER = "needs a real browser with the script in it"
 _RECEIVER = "needs receivers of webhooks that misbehave"
-_MANY = "many requests at once, and what they leave behind"
+_MANY = "many simultaneous requests, and their effects"
 
 ANSWERED_BY: dict[str, Elsewhere] = {
-    "U12": Elsewhere(("web/pages/checkout/test_links.py::test_no_query_ever_names_where_the_browser_is_sent",), _PAGES),
+    "U12": Elsewhere(("web/pages/checkout/test_links.py::test_a_query_parameter_never_decides_where_the_browser_is_sent",), _PAGES),
     "C17": Elsewhere(("web/api/test_capture.py::test_of_64_simultaneous_captures_of_10_on_100_ten_are_applied",), _MANY),
-    "C18": Elsewhere(("web/api/test_void.py::test_of_a_capture_and_a_void_of_the_same_rest_exactly_one_is_applied",), _MANY),
-    "C19": Elsewhere(("web/api/test_bad_moves.py::test_c19_a_capture_whose_caller_hung_up_is_applied_once_or_not_at_all",), _MANY),
+    "C18": Elsewhere(("web/api/test_void.py::test_of_a_concurrent_capture_and_void_of_the_same_amount_exactly_one_is_applied",), _MANY),
+    "C19": Elsewhere(("web/api/test_bad_moves.py::test_c19_a_capture_whose_client_disconnects_is_applied_once_or_not_at_all",), _MANY),
     "A08": Elsewhere(("web/api/test_token_life.py::test_a_revoked_credential_stops_its_tokens_within_5_seconds",), "waits for what processes remember"),
-    "S12": Elsewhere(("web/api/test_sdk_checkout.py::test_sixty_four_at_once_make_one_order",), _MANY),
+    "S12": Elsewhere(("web/api/test_sdk_checkout.py::test_sixty_four_identical_requests_at_once_make_one_order",), _MANY),
     "S17": Elsewhere(
         (
-            "sdk_browser/test_refusals.py::test_missing_parameters_are_told_without_a_window",
-            "sdk/test_units.py::test_the_compiled_modules_do_what_their_tests_say",
+            "sdk_browser/test_refusals.py::test_missing_parameters_are_reported_without_opening_a_window",
+            "sdk/test_units.py::test_the_compiled_modules_pass_their_own_tests",
             "sdk_browser/test_windows.py::test_a_double_click_opens_one_window_and_one_order_and_a_second_call_brings_it_to_the_front",
         ),
         _BROWSER,
@@ -51,53 +51,53 @@ ANSWERED_BY: dict[str, Elsewhere] = {
     "S18": Elsewhere(
         (
             "sdk_browser/test_windows.py::test_a_blocked_popup_becomes_a_modal",
-            "sdk_browser/test_loading.py::test_a_page_that_cuts_off_its_popups_gets_the_modal",
-            "sdk_browser/test_windows.py::test_a_purchase_in_the_modal_needs_no_cookie_and_gives_the_focus_back",
+            "sdk_browser/test_loading.py::test_a_page_whose_policy_isolates_popups_gets_the_modal",
+            "sdk_browser/test_windows.py::test_a_purchase_in_the_modal_needs_no_cookie_and_then_returns_the_focus",
         ),
         _BROWSER,
     ),
-    "J03": Elsewhere(("sdk_browser/test_flood.py::test_ten_thousand_messages_at_once_cost_a_millisecond_each_at_most_and_nobody_believes_them",), _BROWSER),
-    "K03": Elsewhere(("web/pages/checkout/test_safety.py::test_a_planted_cookie_is_replaced_by_a_session_of_the_services_own",), _PAGES),
-    "K04": Elsewhere(("web/pages/checkout/test_ends.py::test_twenty_presses_at_once_are_one_approval_and_one_charge",), _PAGES),
-    "K05": Elsewhere(("web/pages/checkout/test_steps.py::test_a_step_posted_before_its_turn_answers_409_with_the_current_step",), _PAGES),
+    "J03": Elsewhere(("sdk_browser/test_flood.py::test_ten_thousand_false_messages_at_once_cost_at_most_a_millisecond_each_and_are_ignored",), _BROWSER),
+    "K03": Elsewhere(("web/pages/checkout/test_safety.py::test_a_planted_cookie_is_replaced_by_a_new_session",), _PAGES),
+    "K04": Elsewhere(("web/pages/checkout/test_ends.py::test_twenty_presses_at_once_cause_one_approval_and_one_charge",), _PAGES),
+    "K05": Elsewhere(("web/pages/checkout/test_steps.py::test_a_form_of_a_later_step_is_answered_with_409_and_the_current_step",), _PAGES),
     "K07": Elsewhere(
         (
             "sdk_browser/test_hostile.py::test_a_page_that_is_not_the_merchant_s_cannot_frame_the_checkout",
-            "web/pages/checkout/test_sdk_pages.py::test_a_popup_may_be_framed_by_nobody_and_keeps_its_opener",
+            "web/pages/checkout/test_sdk_pages.py::test_a_popup_cannot_be_framed_and_keeps_its_opener",
         ),
         _BROWSER,
     ),
     "K08": Elsewhere(
         (
-            "web/pages/checkout/test_links.py::test_looking_at_the_address_of_a_step_changes_nothing_and_shows_where_the_checkout_stands",
-            "web/pages/checkout/test_links.py::test_looking_at_the_link_with_head_opens_no_session",
+            "web/pages/checkout/test_links.py::test_opening_the_address_of_a_step_changes_nothing_and_shows_the_current_step",
+            "web/pages/checkout/test_links.py::test_a_head_request_for_the_link_opens_no_session",
         ),
         _PAGES,
     ),
-    "K09": Elsewhere(("web/pages/checkout/test_links.py::test_a_spoofed_host_names_no_address_on_any_page",), _PAGES),
+    "K09": Elsewhere(("web/pages/checkout/test_links.py::test_a_spoofed_host_header_changes_no_address_on_any_page",), _PAGES),
     "W02": Elsewhere(
         (
-            "flows/webhook/test_forbidden.py::test_no_way_of_writing_loopback_gets_there",
-            "core/webhook/test_destination.py::test_what_is_inside_is_forbidden_in_the_sandbox_too",
+            "flows/webhook/test_forbidden.py::test_no_notation_of_loopback_reaches_it",
+            "core/webhook/test_destination.py::test_internal_addresses_are_forbidden_in_the_sandbox_too",
         ),
         _RECEIVER,
     ),
-    "W03": Elsewhere(("core/webhook/test_destination.py::test_what_is_inside_is_forbidden_in_the_sandbox_too",), "a rule without a network"),
+    "W03": Elsewhere(("core/webhook/test_destination.py::test_internal_addresses_are_forbidden_in_the_sandbox_too",), "a rule without a network"),
     "W04": Elsewhere(
         (
-            "flows/webhook/test_forbidden.py::test_a_name_with_one_address_inside_is_refused_whole",
-            "flows/webhook/test_forbidden.py::test_a_name_that_turns_inside_after_the_check_leads_nowhere",
+            "flows/webhook/test_forbidden.py::test_a_name_with_one_internal_address_is_refused_completely",
+            "flows/webhook/test_forbidden.py::test_a_name_that_changes_to_an_internal_address_after_the_check_is_not_reached",
         ),
         _RECEIVER,
     ),
     "W06": Elsewhere(("flows/webhook/test_forbidden.py::test_a_redirect_is_not_followed_and_acknowledges_nothing",), _RECEIVER),
     "W07": Elsewhere(
         (
-            "flows/webhook/test_hostile.py::test_every_attempt_ends_in_time_and_leaves_nothing_behind",
-            "flows/webhook/test_hostile.py::test_no_more_than_64_kib_of_an_answer_is_read_and_nothing_is_unpacked",
+            "flows/webhook/test_hostile.py::test_every_attempt_ends_in_time_and_releases_its_resources",
+            "flows/webhook/test_hostile.py::test_no_more_than_64_kib_of_an_answer_is_read_and_no_compressed_answer_is_unpacked",
         ),
         _RECEIVER,
     ),
-    "W10": Elsewhere(("faults/test_strike_delivery.py::test_every_event_is_delivered_whatever_happens_at_that_moment",), "kills processes"),
-    "H05": Elsewhere(("faults/test_slow_clients.py::test_whoever_is_slow_is_let_go_at_the_deadline_of_its_kind_and_not_before",), "waits for deadlines of many seconds"),
+    "W10": Elsewhere(("faults/test_strike_delivery.py::test_every_event_is_delivered_despite_a_fault_at_any_step",), "kills processes"),
+    "H05": Elsewhere(("faults/test_slow_clients.py::test_each_kind_of_slow_client_is_disconnected_at_its_deadline_and_not_before",), "waits for deadlines of many seconds"),
 }  # fmt: skip

@@ -58,7 +58,7 @@ class Shop:
         return dict(answer.json())
 
     def approved(self, captured: str = "") -> str:
-        """Make an order on which money can move."""
+        """Make an approved order, so that it can be captured, voided and refunded."""
         order = self.order()
         walk(
             order["redirectUrl"],
@@ -196,7 +196,7 @@ def _pages(shop: Shop) -> list[Seed]:
     """Return each step's form, as the browser at that step would send it."""
     made = []
     for steps in range(4):
-        # Nobody may pay meanwhile, so the form of the last step belongs to a separate order.
+        # Each form belongs to a separate order, because a payment by the form of the last step ends its checkout.
         with httpx.Client(
             base_url=shop.service.url, trust_env=False, timeout=60, follow_redirects=True
         ) as browser:

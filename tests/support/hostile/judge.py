@@ -72,7 +72,8 @@ class Verdict:
             yield from self._contract(request, answer)
 
     def _used(self, request: Request, answer: Answer) -> bool:
-        # Another merchant's order is never found. Voids and captures end when nothing is left to void or capture.
+        # A request on another merchant's order gets 404. Voids and captures are refused once nothing is left to void or
+        # capture.
         known = {404, 503} if "stranger" in request.seed.name else {422, 429, 503}
         return answer.status in known
 

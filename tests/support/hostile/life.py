@@ -67,7 +67,7 @@ class Life:
 
     @asynccontextmanager
     async def browser(self) -> AsyncIterator[Visitor]:
-        """The HTTP client of a consumer. It stores every page, and notes the session's cookie."""
+        """The HTTP client of a consumer. It stores every page, and records the session's cookie."""
         async with httpx.AsyncClient(base_url=self.service.url, trust_env=False, timeout=60) as http:
             visitor = Visitor(http)
             yield visitor
@@ -215,7 +215,7 @@ async def account(life: Life) -> None:
 
 
 async def live(service: LoudService) -> Left:
-    """Do everything, and return the texts that the test searches."""
+    """Run all these steps, and return the texts that the test searches."""
     left, kept = Left(), service.merchant()
     # With a person in the dashboard, the request log keeps each call.
     person = service.run("desk", "link", "--merchant", kept["merchantId"], "--role", "developer")

@@ -38,7 +38,7 @@ class Seed:
     body: bytes = b""
     secret: str = ""
     signed: str = ""
-    # The parts of the body that every change must keep. Otherwise the request is refused too early to test the rest.
+    # Every change must keep these parts of the body. Otherwise the request is refused too early to test the rest.
     kept: bytes = b""
 
 
@@ -104,7 +104,7 @@ def _end(content: bytes, dice: random.Random, words: tuple[bytes, ...]) -> bytes
 
 
 def _swell(content: bytes, dice: random.Random, words: tuple[bytes, ...]) -> bytes:
-    # Exceed the largest body sometimes, but rarely, because this does not test the transfer of large bodies.
+    # Exceed the largest allowed body only rarely. These tests are not about the transfer of large bodies.
     return content + content * dice.choice((1, 2, 9)) + (b" " * 262_144 if dice.random() < 0.05 else b"")
 
 
@@ -121,8 +121,8 @@ def made(seed: Seed, number: int, dice: random.Random, *, change: bool) -> Reque
         dice.random() < 0.6 if seed.body else seed.signed == "query" and dice.random() < 0.6
     )
     if in_body:
-        # An answer that is sent while the request is still arriving may get lost. The server reads only a bounded
-        # rest.
+        # An answer that is sent while the request is still arriving may get lost. The server reads only a limited part
+        # of the rest.
         body = mutated(body, dice, _IN_BODY).replace(seed.kept, b"")[:LONGEST] + seed.kept
     # Most requests are signed after the change, as by a malicious merchant. A wrong signature would be refused early.
     if seed.signed and (not change or dice.random() < 0.8):

@@ -1,4 +1,4 @@
-"""Rows B and U: bodies of `POST /order`, and the addresses in them."""
+"""Rows B and U of bad_inputs.csv: bodies of `POST /order`, and the addresses in them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def eighteen_digits(world: World, row: Row) -> None:
     content = with_literal("amount", "9999999999999999.99")
     (answer,) = await refused(world, row, [content])
     assert answer.json()["code"] == "amount_out_of_range"
-    # No merchant's range allows such an amount: it ends where amounts are no longer exact to the cent.
+    # No merchant's range allows such an amount: every range ends where amounts stop being exact to the cent.
     async with make_merchant(world.service, maximum=10**11) as rich:
         kept = (await rich.http.get(f"/order/{(await rich.create('999999999.99'))['orderId']}")).text
     assert json.loads(kept, parse_float=Decimal)["amount"] == Decimal("999999999.99")

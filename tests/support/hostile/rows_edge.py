@@ -1,4 +1,4 @@
-"""Rows K and H: the links of the checkout, and HTTP itself."""
+"""Rows K and H of bad_inputs.csv: the links of the checkout, and HTTP itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Row W08: a webhook receiver that answers just before, and just after, the timeout."""
+"""Row W08 of bad_inputs.csv: a webhook receiver that answers just before, and just after, the timeout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows C and G: captures, voids, refunds, and the ids in their paths."""
+"""Rows C and G of bad_inputs.csv: captures, voids, refunds, and the ids in their paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows S: signed requests from a page."""
+"""Rows S of bad_inputs.csv: signed requests from a page."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ async def signatures(world: World, row: Row) -> None:
     good = signature_of(shop, raw)
     digest = base64.b64decode(good)
     urlsafe = base64.urlsafe_b64encode(digest).decode()
-    # The other alphabet gives another text only if the two alphabets differ for these bytes.
+    # The other base64 alphabet changes the text only if the signature contains a character in which the alphabets
+    # differ.
     while urlsafe == good:
         raw += b" "
         digest = base64.b64decode(signature_of(shop, raw))
@@ -42,7 +43,7 @@ async def signatures(world: World, row: Row) -> None:
     async with world.service.client() as page:
         headers = {"Content-Type": "application/json", "Origin": "http://127.0.0.1:9"}
         answers.append(await page.post("/sdk/v1/checkouts", content=raw, headers=headers))
-        # No client can send a line feed inside a header. Percent-encoded or in base64, it is another text too.
+        # No client can send a line feed inside a header, so the row's line feed is percent-encoded here.
         answers.append(await send(shop, raw, **{"X-Pay-Signature": f"{good}%0A"}))
     await refused(row, "invalid_signature", answers)
     assert_answers(row, {200}, [await send(shop, raw)])

@@ -1,4 +1,4 @@
-"""Rows A and T: access tokens as attackers make them, and token requests."""
+"""Rows A and T of bad_inputs.csv: access tokens as attackers make them, and token requests."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def claims(world: World, row: Row) -> None:
     }
     await unauthorized(world, [await forge(world.merchant, **each) for each in changes[row.id]])
     if row.id == "A06":
-        # Whole tokens of the other environment: valid there, refused here, and the other way round.
+        # A token of one environment is valid there, and refused in the other environment.
         await unauthorized(world, [await world.foreign.token()])
         assert (await shown(world.foreign, await world.foreign.token())).status_code == 200
         assert_refused(await shown(world.foreign, await world.merchant.token()), 401, "unauthorized")
@@ -103,7 +103,7 @@ async def confused(world: World, row: Row) -> None:
 @asks("A11")
 async def spoilt(world: World, row: Row) -> None:
     token = await forge(world.merchant)
-    # Here only every eleventh byte is changed. api/test_auth changes each byte without a socket, which is faster.
+    # This row changes only every eleventh byte. api/test_auth changes each byte without a socket, which is faster.
     flipped = [token[:at] + chr(ord(token[at]) ^ 1) + token[at + 1 :] for at in range(0, len(token), 11)]
     await unauthorized(world, [*flipped, "a" * 10_240, await forge(world.merchant, padding="a" * 10_240)])
     head = f"GET /configuration HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {'a' * 1_048_576}\r\n\r\n"
@@ -124,7 +124,8 @@ async def credentials(world: World, row: Row) -> None:
     assert [(each.status_code, each.json()["error"]) for each in (wrong, unknown, audience)] == [
         (401, "invalid_client"), (401, "invalid_client"), (400, "invalid_target"),
     ]  # fmt: skip
-    # api/test_token counts that both requests do the same work. Time would depend on the machine's load.
+    # api/test_token checks, by counting steps, that both requests do the same work. Times would depend on the machine's
+    # load.
     assert wrong.content == unknown.content
 
 

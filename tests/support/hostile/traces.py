@@ -25,7 +25,8 @@ class Canary:
     digits: bool = False
 
     def forms(self) -> list[str]:
-        """Return the secret as it is, without spaces and dashes, in hexadecimal, base64, URL encoding, and as a digest."""
+        """Return the secret unchanged, without spaces and dashes, in groups of four digits, in hexadecimal, in base64,
+        and as digests."""
         plain = re.sub(r"\D", "", self.text) if self.digits else self.text
         raw = plain.encode()
         grouped = (
@@ -41,7 +42,8 @@ class Canary:
         return [self.text, plain, *grouped, *hidden, *(each.hexdigest() for each in digests)]
 
     def found(self, text: str) -> list[str]:
-        """Return the forms that occur in a text. Digits count only by themselves, because any random id may contain them."""
+        """Return the forms that occur in a text. Digits inside a longer number do not count, because any random id may
+        contain them."""
         hits = []
         for form in dict.fromkeys(self.forms()):
             if form not in text:

@@ -1,4 +1,4 @@
-"""What the rows of bad inputs run against, and how a row is read and tried."""
+"""Reads the rows of bad_inputs.csv, and has the services and helpers with which a row is tried."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class Row:
 
 @dataclass(frozen=True)
 class World:
-    """A sandbox with two merchants, the first of which captures by API calls; and a production service with one merchant."""
+    """A sandbox with two merchants, and a production service with one. The sandbox's first merchant captures by API
+    calls."""
 
     service: Running
     merchant: Merchant

@@ -1,4 +1,4 @@
-"""An authenticator with passkeys in software, and the browser's part of WebAuthn, for tests without a browser."""
+"""A software authenticator with passkeys, and the browser's part of WebAuthn, for tests without a browser."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def text_of(content: bytes) -> str:
 
 @dataclass
 class Key:
-    """A passkey in the authenticator. `count` is its counter; 0 for an authenticator that has none."""
+    """A passkey in the authenticator. `count` is its signature counter; 0 if the authenticator has no counter."""
 
     credential_id: bytes
     private: ec.EllipticCurvePrivateKey
@@ -36,7 +36,7 @@ class Key:
 
 @dataclass
 class Authenticator:
-    """A device of one person, and a browser at `origin`. `verified`: the device checked the person."""
+    """A person's device, and a browser at `origin`. `verified` means that the device verified the person."""
 
     origin: str
     verified: bool = True

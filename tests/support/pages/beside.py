@@ -1,4 +1,4 @@
-"""A second process of the service beside the shared one, with other rails, settings or another database."""
+"""A second service beside the shared one, with other rails, settings or another database."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from support.makers import Clock, Running
 
 
 class Beside(Running):
-    """Answers without a socket: the real application behind httpx's ASGI transport."""
+    """The real application, called without a socket by httpx's ASGI transport."""
 
     def client(self, **more: Any) -> httpx.AsyncClient:
         return super().client(transport=httpx.ASGITransport(app=self.app), **more)
 
 
 def beside(context: Context, clock: Clock, **changes: Any) -> Beside:
-    """Start it. `changes` are fields of Context, or `card`/`message` for one of its rails."""
+    """Start the service. `changes` are fields of Context, or `card`/`message` for one of its rails."""
     rails = {name: changes.pop(name) for name in ("card", "message") if name in changes}
     if isinstance(rails.get("card"), SandboxCardRail):
         rails["card"] = CardRails(rails["card"])

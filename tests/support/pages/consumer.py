@@ -22,7 +22,7 @@ NEW_CARD = {"card_number": "", "card_expiry": "12/39", "card_cvc": "737"}
 
 
 def new_number() -> str:
-    """A Mastercard ending in 4444 that no other test uses."""
+    """Return the number of a Mastercard ending in 4444 that no other test uses."""
     while True:
         number = f"5{secrets.choice('12345')}{secrets.randbelow(10**10):010d}4444"
         if passes_luhn(number):
@@ -42,11 +42,11 @@ class Plan:
         return f"/account/plans/{self.shop.merchant_id}/{self.order['orderId']}"
 
     async def due(self) -> None:
-        """Do what the worker does for this plan when something is due."""
+        """Run the worker's job for this plan, as when something is due."""
         await collect(self.shop.service.context, self.shop.merchant_id, UUID(self.order["orderId"]))
 
     async def collected(self) -> None:
-        """Run a reminder or two, then the charge of the day."""
+        """Run the job three times: up to two reminders, then the charge of the day."""
         for _ in range(3):
             await self.due()
 

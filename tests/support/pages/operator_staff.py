@@ -36,13 +36,13 @@ class OperatorStaff(Visitor):
         return await self._follow(await self.http.post(action, data=fields))
 
     async def invited(self, email: str, role: OperatorRole = OperatorRole.SUPPORT) -> Operator:
-        """Become a new person of the team, who has not signed in yet."""
+        """Continue as a new person of the team, who has not signed in yet."""
         return await invite_operator(
             self.service.context, COMMAND_LINE, "Ana Silva", email, role, "new", mail=False
         )
 
     async def link(self, person: Operator) -> str:
-        """Return the path of a sign-in link, as a mail has one."""
+        """Return the path of a new sign-in link, like the one in a mail."""
         address = await make_operator_link(self.service.context, person, mail=False)
         assert address is not None
         return urlsplit(address).path
@@ -62,10 +62,10 @@ class OperatorStaff(Visitor):
         return await self.send("code", code=self.code())
 
     def code(self) -> str:
-        """The code that the authenticator app shows now."""
+        """Return the code that the authenticator app shows now."""
         return pyotp.TOTP(self.key).now()
 
     async def press(self, end: str, **fields: str) -> Page:
-        """Send the form whose address ends with this, with these changes."""
+        """Send the form whose address ends with `action`, with these changes."""
         action, held = self.page.form(end)
         return await self._follow(await self.http.post(action, data={**held, **fields}))

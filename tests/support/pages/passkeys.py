@@ -32,16 +32,16 @@ class Keyed:
 
     @property
     def tables(self) -> str:
-        """How the names of the dashboard's tables begin."""
+        """Return the prefix of the names of the dashboard's tables."""
         return self.root[1:]
 
     async def csrf(self) -> str:
-        """The token of the forms that this browser may send now."""
+        """Return the CSRF token of the forms that this browser may send now."""
         page = await self.staff.open(f"{self.root}/sign-in")
         return page.seen.forms[0][1]["csrf"]
 
     async def post(self, path: str, **fields: str) -> httpx.Response:
-        """Send a form as the script does, and follow nothing."""
+        """Send a form as the script does, without following redirects."""
         return await self.staff.http.post(
             f"{self.root}/{path}", data={"csrf": await self.csrf(), **fields}, follow_redirects=False
         )
@@ -53,7 +53,7 @@ class Keyed:
         return found
 
     async def add(self, name: str = "laptop", *, count: int = 0) -> Key:
-        """Add a passkey. With `count`, of an authenticator whose counter stands there."""
+        """Add a passkey. With `count`, the authenticator has a signature counter at that number."""
         made = self.device.create(await self.options("passkeys", name=name), count=count)
         answer = await self.post("passkeys", name=name, passkey=made)
         assert answer.headers.get("location") == f"{self.root}/passkeys?said=passkey-added", answer.text
@@ -81,7 +81,7 @@ class Keyed:
         await self.staff.service.context.pool.fetch(sql, utc_now() - timedelta(minutes=10), people)
 
     async def logged(self, action: str) -> list[Any]:
-        """The entries of the dashboard's log with this action about this browser's people, the oldest first."""
+        """Return the audit log's entries with this action about this browser's people, the oldest first."""
         table = "audit_log" if self.root == "/desk" else "operator_log"
         people = [key.handle[-16:] for key in self.device.keys]
         sql = f"SELECT * FROM {table} WHERE action = $1 AND uuid_send(person_id) = ANY ($2) ORDER BY entry_id"
@@ -92,7 +92,7 @@ Browsers = Callable[[], Keyed]
 
 
 async def entered(make: Browsers) -> Keyed:
-    """A browser of a new person who set up an authenticator app."""
+    """Return the browser of a new person who has set up an authenticator app."""
     one = make()
     staff: Any = one.staff
     await staff.sign_in(await staff.invited(f"ana-{uuid4().hex[:12]}@shop.example"))
@@ -101,7 +101,7 @@ async def entered(make: Browsers) -> Keyed:
 
 
 async def with_passkey(make: Browsers, *, count: int = 0) -> Keyed:
-    """A browser that has left, of a person with a passkey."""
+    """Return a browser that has signed out, of a person with a passkey."""
     one = await entered(make)
     await one.add(count=count)
     await one.leave()
@@ -110,5 +110,5 @@ async def with_passkey(make: Browsers, *, count: int = 0) -> Keyed:
 
 
 def refused(answer: httpx.Response) -> bool:
-    """Whether a passkey was refused, and nobody was signed in."""
+    """True if a passkey was refused and nobody was signed in."""
     return answer.status_code == 400 and REFUSED in answer.text and "set-cookie" not in answer.headers

@@ -42,12 +42,12 @@ class Staff(Visitor):
         return await self._follow(await self.http.post(action, data=fields))
 
     async def invited(self, email: str, role: Role = Role.SUPPORT) -> Person:
-        """Become a new person of the team, who has not signed in yet."""
+        """Continue as a new person of the team, who has not signed in yet."""
         context, merchant_id = self.service.context, self.shop.merchant_id
         return await invite(context, merchant_id, OPERATOR, "Ana Silva", email, role, "new", mail=False)
 
     async def link(self, person: Person) -> str:
-        """Return the path of a sign-in link, as a mail has one."""
+        """Return the path of a new sign-in link, like the one in a mail."""
         address = await make_link(self.service.context, person, mail=False)
         assert address is not None
         return urlsplit(address).path
@@ -76,11 +76,11 @@ class Staff(Visitor):
         return found.session
 
     def code(self) -> str:
-        """The code that the authenticator app shows now."""
+        """Return the code that the authenticator app shows now."""
         return pyotp.TOTP(self.key).now()
 
     async def press(self, end: str, **fields: str) -> Page:
-        """Send the form whose address ends with this, with these changes."""
+        """Send the form whose address ends with `action`, with these changes."""
         action, held = self.page.form(end)
         return await self._follow(await self.http.post(action, data={**held, **fields}))
 
@@ -99,7 +99,7 @@ class Staff(Visitor):
         return await self._follow(await self.http.post(action, data=fields, files=files))
 
     async def indexed(self) -> None:
-        """Do what the jobs do, so that orders are found by their terms."""
+        """Run the jobs that make new orders searchable."""
         await publish_events(self.service.context)
         while await index_orders(self.service.context):
             pass

@@ -25,7 +25,7 @@ STEPS = ("phone", "code", "details", "pay")
 
 
 class _Reader(HTMLParser):
-    """Collects headings, forms with their values, links, and the text that a person reads."""
+    """Collects a page's headings, forms with their values, links, and the text that a person reads."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -108,7 +108,7 @@ class Page:
 
     @property
     def outcome(self) -> str | None:
-        """Return approved, declined or abandoned, on a last page."""
+        """Return the result that a last page shows: approved, declined or abandoned."""
         return self.seen.mark
 
     def form(self, step: str) -> tuple[str, dict[str, str]]:

@@ -17,7 +17,7 @@ class Camera:
     name: str
 
     async def visit(self, url: str) -> None:
-        """Open a page. The page before it may send the browser to the shop at the same moment; then the page is opened again."""
+        """Open a page. If the previous page sends the browser to the shop at the same moment, open the page again."""
         try:
             await self.page.goto(url)
         except Error as error:

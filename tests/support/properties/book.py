@@ -125,12 +125,12 @@ class Book:
         self.now += timedelta(days=days)
 
     def lapse(self) -> Outcome | None:
-        """Let the worker check whether the authorization has ended."""
+        """Let the worker expire the authorization if its time has ended."""
         outcome = lapse(self.order, list(self.plan.values()), self.new_id(), self.now, self.new_id)
         return None if outcome is None else self.save(outcome)
 
     def settle(self, index: int, *, succeeds: bool) -> CardRefund:
-        """Let the card network answer one of the card refunds that are due."""
+        """Let the card network answer a card refund that is due."""
         asked = self.due.pop(index)
         self.save(settle_card_refund(self.order, asked, None if succeeds else "card_closed", self.now))
         return asked

@@ -1,4 +1,4 @@
-"""One order in memory with its disputes, and what its merchant was paid."""
+"""One order in memory, with its disputes and the payouts to its merchant."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NO_FEES = MerchantFees((), OrderFees())
 
 
 class DisputedBook(Book):
-    """The order's rows, with disputes and return notices."""
+    """The order's rows, including disputes and return notices."""
 
     def __init__(self, amount: int, fee: int, *, auto: bool) -> None:
         super().__init__(amount, fee, auto=auto)
@@ -41,23 +41,23 @@ class DisputedBook(Book):
 
     @property
     def parts(self) -> list[Installment]:
-        """The plan, in its order."""
+        """Return the installments in the order of their numbers."""
         return [self.plan[number] for number in sorted(self.plan)]
 
     @property
     def open(self) -> list[Dispute]:
-        """The disputes that are not closed."""
+        """Return the disputes that are not closed."""
         return [each for each in self.disputes.values() if each.is_open]
 
     @property
     def claims(self) -> Claims:
-        """What is open, as a flow reads it."""
+        """Return the order's open claims, as a flow reads them."""
         in_force = [each for each in self.returns.values() if each.ended_at is None]
         returned = in_force[-1] if in_force else None
         return Claims(UTC, tuple(self.open), returned, lost_chargeback(self.disputes.values()))
 
     def save(self, outcome: Outcome) -> Outcome:
-        """Apply an outcome, also what it changes in disputes."""
+        """Apply an outcome, including its changes of disputes."""
         super().save(outcome)
         for moved in outcome.more_movements:
             assert (moved.kind, moved.reference) not in self.movements
@@ -71,7 +71,7 @@ class DisputedBook(Book):
         return outcome
 
     def refund(self, amount: int) -> Outcome:
-        """Refund, as the flow does: with what is open about the order."""
+        """Refund as the flow does, limited by the open claims about the order."""
         asked = MovementRequest(MovementKind.REFUND, str(self.new_id()), amount)
         movement_id, claims = self.new_id(), self.claims
         done = refund(
@@ -80,7 +80,7 @@ class DisputedBook(Book):
         return self.save(after_refund(done, self.parts, claims, amount, movement_id))
 
     def dispute(self, amount: int) -> Outcome:
-        """The consumer opens a dispute."""
+        """Open a dispute as the consumer."""
         asked = DisputeRequest(DisputeReason.NOT_RECEIVED, amount)
         return self.save(
             open_dispute(self.order, self.parts, asked, self.claims, self.new_id(), self.now, self.new_id)
@@ -90,20 +90,20 @@ class DisputedBook(Book):
         return Evidence(self.new_id(), dispute.dispute_id, DisputeParty.MERCHANT, b"sealed")
 
     def submit(self, dispute: Dispute) -> Outcome:
-        """The merchant sends evidence."""
+        """Send evidence as the merchant."""
         return self.save(answer.submit_evidence(self.order, dispute, self._evidence(dispute), self.now))
 
     def decide(self, dispute: Dispute, move: str) -> Outcome:
-        """Accept, expire, or decide."""
+        """Accept, expire or decide a dispute."""
         return self.save(answer.decide(self.order, dispute, move, UTC, self.now, self.new_id))
 
     def appeal(self, dispute: Dispute, party: DisputeParty) -> Outcome:
-        """One side appeals."""
+        """Appeal as one of the two parties."""
         evidence = self._evidence(dispute)
         return self.save(answer.appeal(self.order, dispute, party, evidence, self.now, self.new_id))
 
     def withdraw(self, dispute: Dispute) -> Outcome:
-        """The consumer gives up."""
+        """Withdraw the dispute as the consumer."""
         return self.save(withdraw(self.order, self.parts, dispute, self.claims, self.now, self.new_id))
 
     def close(self, dispute: Dispute) -> Outcome:
@@ -113,7 +113,7 @@ class DisputedBook(Book):
         )
 
     def charge_back(self, charge_id: UUID, amount: int) -> Outcome:
-        """The card network takes a payment back."""
+        """Take a payment back as the card network."""
         report = ChargebackReport(
             charge_id, DisputeReason.NOT_MINE, amount, str(self.new_id()), self.now + timedelta(days=9)
         )
@@ -122,7 +122,7 @@ class DisputedBook(Book):
         )
 
     def network_decides(self, dispute: Dispute, *, won: bool) -> Outcome:
-        """The card network decides a chargeback."""
+        """Decide a chargeback as the card network."""
         if won:
             return self.save(
                 win_chargeback(self.order, self.parts, dispute, self.claims, self.now, self.new_id)
@@ -132,7 +132,7 @@ class DisputedBook(Book):
         )
 
     def send_back(self) -> Outcome:
-        """The consumer says that the goods are on their way back."""
+        """Send the goods back as the consumer."""
         return self.save(
             notice_return(
                 self.order, self.parts, UTC, "UPS", str(self.new_id()), self.new_id(), self.now, self.new_id
@@ -140,11 +140,11 @@ class DisputedBook(Book):
         )
 
     def pay_out(self) -> int:
-        """Pay the merchant what is payable. Return the cents."""
+        """Pay the merchant the payable amount. Return its cents."""
         payable = -balance(self.transfers, Account.MERCHANT_PAYABLE) - self.paid_out
         self.paid_out += max(0, payable)
         return max(0, payable)
 
     def chargebacks(self) -> list[Dispute]:
-        """All chargebacks, open or closed."""
+        """Return all chargebacks, open and closed."""
         return [each for each in self.disputes.values() if each.kind is DisputeKind.CHARGEBACK]

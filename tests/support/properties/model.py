@@ -1,7 +1,7 @@
-"""What should become of an order, worked out another way than core does: cent by cent.
+"""A model of an order that computes everything cent by cent, unlike core.
 
-Every cent of the order lies on a pile, labelled with its installment; the next one to go is on top. Giving back
-takes cents off the top. Nothing here imports the service.
+All cents of the order form a stack, and each cent has the number of its installment. A void or refund takes cents off
+the top. This module imports nothing of the service.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ Plan = dict[int, tuple[int, int]]
 
 
 def _pile(cents: int, paid: frozenset[int]) -> list[int]:
-    """Cents are dealt one by one to installments 1 to 4; paid ones lie at the bottom, later ones above earlier."""
+    """Deal the cents one by one to installments 1 to 4, and stack them: paid installments at the bottom, later ones on
+    top."""
     dealt = [index % 4 + 1 for index in range(cents)]
     return sorted(dealt, key=lambda number: (number not in paid, number))
 
 
 class Model:
-    """One order from its approval on; `completed` False is one that never was approved."""
+    """One order since its approval. If `completed` is False, the order was never approved."""
 
     def __init__(
         self, amount: int, fee: int, paid: Iterable[int] = (1,), *, auto: bool = False, completed: bool = True
@@ -36,15 +37,15 @@ class Model:
 
     @property
     def rest(self) -> int:
-        """What may still be captured or voided."""
+        """Return the amount that may still be captured or voided."""
         return self.amount - self.taken["capture"] - self.taken["void"] if self.completed else 0
 
     def limit(self, kind: str) -> int:
-        """The most that one more of this kind may take."""
+        """Return the largest amount that the next movement of this kind may have."""
         return self.taken["capture"] - self.taken["refund"] if kind == "refund" else self.rest
 
     def verdict(self, kind: str, reference: str, amount: int) -> str | None:
-        """The code of the refusal, or None where it must be applied."""
+        """Return the code with which the movement must be refused, or None if it must be applied."""
         if (kind, reference) in self.used:
             return "duplicate_reference"
         if not self.completed:
@@ -60,13 +61,13 @@ class Model:
         return None
 
     def apply(self, kind: str, reference: str, amount: int) -> Counter[int]:
-        """Do it; answers what goes back to the card of which installment."""
+        """Apply the movement. Return the cents that go back to cards, by installment."""
         self.used[kind, reference] = amount
         self.taken[kind] += amount
         return Counter() if kind == "capture" else self._give_back(amount)
 
     def lapse(self) -> Counter[int] | None:
-        """The end of the authorization has come; None where nothing was left of it."""
+        """End the authorization. Return the cents that go back to cards, or None if nothing was left to void."""
         self.ended = True
         if not self.rest:
             return None
@@ -86,12 +87,13 @@ class Model:
         return to_cards
 
     def owed(self) -> list[int]:
-        """The installments that a card may be asked for."""
+        """Return the numbers of the installments that a card may still be charged for."""
         standing = self.plan()
         return [n for n in (2, 3, 4) if self.completed and n not in self.paid and sum(standing[n]) > 0]
 
     def pay(self, number: int, charged: int) -> int:
-        """A card paid this installment; answers what it paid too much, since a refund came in between."""
+        """Record the payment of an installment. Return the cents paid too much, if a refund reduced the installment
+        meanwhile."""
         excess = charged - sum(self.plan()[number])
         self.paid |= {number}
         self.cents.sort(key=lambda n: (n not in self.paid, n))
@@ -101,7 +103,7 @@ class Model:
         return excess
 
     def returned(self, amount: int) -> None:
-        """The card network took this much back."""
+        """Record the cents that the card network has returned to cards."""
         self.due_to_cards -= amount
         self.back_on_cards += amount
 
@@ -111,7 +113,7 @@ class Model:
         return {number: (amounts[number], fees[number]) for number in (1, 2, 3, 4)}
 
     def balances(self) -> dict[str, int]:
-        """As a refusal shows them."""
+        """Return the balances that a refusal of this order shows."""
         return {
             "orderAmount": self.amount - self.taken["void"],
             "captured": self.taken["capture"],
@@ -123,7 +125,7 @@ class Model:
         }
 
     def payment_state(self) -> str:
-        """Of the order."""
+        """Return the order's `paymentState`."""
         if not self.completed:
             return "NONE"
         if self.taken["capture"]:
@@ -133,7 +135,7 @@ class Model:
         return "EXPIRED" if self.lapsed else "VOIDED"
 
     def accounts(self) -> dict[str, int]:
-        """Every ledger account that holds something, debits less credits."""
+        """Return every ledger account with a balance: debits minus credits."""
         if not self.completed:
             return {}
         held = {

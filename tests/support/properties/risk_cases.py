@@ -45,7 +45,8 @@ def mutations(draw: st.DrawFn, written: st.SearchStrategy[str] = WRITTEN) -> str
 
 @st.composite
 def policies(draw: st.DrawFn) -> Policy:
-    """Return the standard policy with one number after the other changed. Only policies that load are kept."""
+    """Return the standard policy with several numbers changed, one after the other. Skip changes with which the policy
+    does not load."""
     text, policy = STANDARD_TEXT, STANDARD
     for start, end in sorted(draw(st.lists(st.sampled_from(NUMBERS), max_size=8, unique=True)), reverse=True):
         changed = text[:start] + draw(NEARBY) + text[end:]

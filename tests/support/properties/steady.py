@@ -1,6 +1,6 @@
 """Hypothesis settings that all properties share: the same examples every run, no time limit, nothing written to disk.
 
-The suite tries a part of the examples; `make faults` sets FAULTS_LONG and tries all of them.
+The suite tries a part of the examples. `make faults` sets FAULTS_LONG, and so tries all of them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A bank rail that loses answers, or says what a test wants."""
+"""Bank rails that lose answers, or give the answers that a test prescribes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from cuota.rails.unavailable import RailUnavailable
 
 
 class FlakyBank:
-    """Passes calls to a rail and loses the answers of the first `lost` orders. If not `arrives`, these never reach the bank."""
+    """Passes calls to a rail, and loses the answers to the first `lost` orders. If `arrives` is False, these orders
+    never reach the bank."""
 
     name = "flaky"
 
@@ -35,7 +36,8 @@ class FlakyBank:
 
 
 class SayingBank:
-    """A bank that says what `says` is now about every payout, in the amount of the order."""
+    """A bank that answers every question about a payout with the current value of `says`, in the amount of the
+    order."""
 
     name = "saying"
 
@@ -55,19 +57,19 @@ class SayingBank:
 
 
 def with_bank(context: Context, rail: BankRail | None) -> Context:
-    """The context with another bank rail, or with none."""
+    """Return the context with another bank rail, or without one."""
     bank = None if rail is None else BoundedBankRail(rail)
     return replace(context, rails=replace(context.rails, bank=bank))
 
 
 def bank_of(context: Context) -> BankRail:
-    """The rail that the context calls, without its timeout."""
+    """Return the rail that the context calls, without its timeout."""
     assert context.rails.bank is not None
     return context.rails.bank.rail
 
 
 class RealMessages:
-    """Stands for a message rail that is no simulator; it is created and never called."""
+    """Stands for a real message rail: it is created, but never called."""
 
     shown_code = None
 

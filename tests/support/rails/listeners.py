@@ -37,7 +37,7 @@ async def listening(serve: Serve, tls: ssl.SSLContext | None = None) -> AsyncIte
             writer.close()
             await writer.wait_closed()
         except (ConnectionError, asyncio.IncompleteReadError, ssl.SSLError, asyncio.CancelledError):
-            pass  # the other side went, or the test is over
+            pass  # the client has disconnected, or the test is over
         finally:
             writer.transport.abort()
             under_way.discard(task)
@@ -51,7 +51,7 @@ async def listening(serve: Serve, tls: ssl.SSLContext | None = None) -> AsyncIte
         for task in ending:
             task.cancel()
         await asyncio.gather(*ending, return_exceptions=True)
-        await asyncio.sleep(0.01)  # the sockets of aborted connections are closed by the loop, a turn later
+        await asyncio.sleep(0.01)  # the event loop closes the sockets of aborted connections one turn later
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""What every rail is created with: (settings, books, vault, now)."""
+"""The arguments with which every rail is created: (settings, books, vault, now)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from cuota.rails.stores import Clock, RailVault
 def rail_parts(
     pool: Pool, vault: RailVault | None = None, now: Clock = utc_now, **settings: Any
 ) -> tuple[RailSettings, Pool, RailVault, Clock]:
-    """The four arguments of a rail in the sandbox. Without a vault, the rail gets one with a key of its own."""
+    """Return the four arguments of a rail in the sandbox. Without `vault`, the rail gets a vault with a new key."""
     return RailSettings(**{"sandbox": True, **settings}), pool, vault or Vault(secrets.token_bytes(32)), now
 
 
 class RealCardRail:
-    """Stands for a card rail that is no simulator; it is created and never called."""
+    """Stands for a real card rail: it is created, but never called."""
 
     name = "real"
 
@@ -53,12 +53,12 @@ class RealMessageRail:
 
 
 def a_charge(token: str = "a_card", amount: int = 100, **more: Any) -> ChargeRequest:
-    """A request for a charge with new ids. `more` replaces fields."""
+    """Return a request for a charge with new ids. `more` replaces fields."""
     return replace(ChargeRequest(uuid4(), token, amount, "USD", uuid4(), uuid4()), **more)
 
 
 def a_refund(
     charge: UUID | None = None, token: str = "a_card", amount: int = 100, **more: Any
 ) -> RefundRequest:
-    """A request for a refund with new ids. `more` replaces fields."""
+    """Return a request for a refund with new ids. `more` replaces fields."""
     return replace(RefundRequest(uuid4(), charge or uuid4(), token, amount, uuid4(), uuid4()), **more)

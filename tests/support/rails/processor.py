@@ -1,4 +1,5 @@
-"""What the conformance suite needs of a card processor besides its rail: cards, a consumer, lost answers, its own books."""
+"""What the conformance suite needs besides a processor's rail: cards, a consumer, lost answers, the processor's own
+records."""
 
 from __future__ import annotations
 
@@ -10,8 +11,9 @@ from uuid import UUID, uuid4
 from cuota.rails.card.protocol import Card, CardHolder, CardRail, ChargeRequest
 
 BACK = "https://pay.example.test/back"
-# no_funds is a soft decline; lost is a hard one. action must be confirmed each time; action_declined is declined after that.
-# disputed pays, and the card's bank can take the payment back.
+# The kinds of cards: `no_funds` is a soft decline, `lost` a hard decline. The consumer must confirm each charge of
+# `action`. `action_declined` is declined after that confirmation. `disputed` pays, and its bank can take the payment
+# back.
 Kind = Literal["pays", "no_funds", "lost", "action", "action_declined", "disputed"]
 Message = tuple[dict[str, str], bytes]
 
@@ -30,27 +32,27 @@ class Processor(Protocol):
         ...
 
     async def confirm(self, action_url: str, *, passed: bool) -> bool:
-        """Answer at the consumer's bank. False if the bank says that it is too late."""
+        """Confirm or refuse the charge at the consumer's bank. Return False if the bank says that it is too late."""
         ...
 
     async def books(self, charge: ChargeRequest) -> tuple[int, int]:
-        """The cents that the processor took for a charge, and the cents that it gave back."""
+        """Return the cents that the processor took for a charge, and the cents that it gave back."""
         ...
 
     def lost_answer(self) -> AbstractContextManager[None]:
-        """Let each call inside reach the processor and act, but lose its answer."""
+        """Inside the block, the processor acts on each call, but its answer is lost."""
         ...
 
     def lost_request(self) -> AbstractContextManager[None]:
-        """Let no call inside reach the processor."""
+        """Inside the block, no call reaches the processor."""
         ...
 
     async def message(self, charge: ChargeRequest) -> Message:
-        """Return headers and body of a message that says that a charge changed."""
+        """Return the headers and the body of an event that reports a changed charge."""
         ...
 
     async def old_message(self, charge: ChargeRequest) -> Message | None:
-        """Return a message that was signed too long ago. None if the processor's signatures have no time."""
+        """Return an event that was signed too long ago, or None if the processor's signatures have no time."""
         ...
 
     async def dispute(self, charge: ChargeRequest) -> None:
@@ -64,7 +66,7 @@ class Processor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DisputeInBooks:
-    """The merchant's answers to a dispute, by the processor's books: the text and the number of files that count."""
+    """One of the merchant's answers to a dispute in the processor's records: the text, and the number of files."""
 
     text: str | None
     files: int
@@ -79,7 +81,7 @@ class Bench:
     holder: CardHolder
 
     def charge(self, amount: int = 12_50, return_url: str | None = None) -> ChargeRequest:
-        """Return a request with a key of its own."""
+        """Return a charge request with a new key."""
         ids = (self.holder.merchant_id, self.holder.order_id)
         return ChargeRequest(uuid4(), self.card.token, amount, "USD", *ids, return_url)
 

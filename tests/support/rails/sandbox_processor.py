@@ -108,7 +108,7 @@ class SandboxProcessor:
         return None
 
     async def dispute(self, charge: ChargeRequest) -> None:
-        """Move the charge into the past, so that the bank's dispute is due."""
+        """Move the charge into the past, so that its bank opens the dispute now."""
         await self._pool.execute(
             "UPDATE card_simulator.charges SET created_at = created_at - interval '8 days' WHERE key = $1",
             charge.key,

@@ -28,7 +28,7 @@ LANGUAGES = ("python", "node", "php")
 
 
 def command(language: str, port: int) -> list[str]:
-    """What the first lines of its output say when it has started."""
+    """The text in its first lines of output that shows that it has started."""
     if language == "python":
         return [sys.executable, str(DOCS / "receivers/receiver.py")]
     program = needed(language)

@@ -41,7 +41,7 @@ WITHOUT_SCRIPT = {"late", "unasked", "attacker"}
 
 @dataclass
 class Site:
-    """The site. All tests share it, and each merchant has its own paths."""
+    """The site that all tests share. Each merchant has its own paths."""
 
     port: int
     base: str
@@ -54,7 +54,8 @@ class Site:
 
     @property
     def elsewhere(self) -> str:
-        """Return the same site under another host name, so that a browser treats it as another site than the service."""
+        """Return the same site under another host name, so that a browser treats it and the service as different
+        sites."""
         return f"http://localhost:{self.port}"
 
     def page(self, merchant: Merchant, variant: str = "plain", *, host: str = "", **fields: object) -> str:
@@ -64,7 +65,7 @@ class Site:
         return f"{host or self.origin}/shop/{merchant.merchant_id}/{variant}?{query}"
 
     async def shop(self, request: Request) -> Response:
-        """Make the merchant's page. What it passes to openCheckout is signed on the server, which has the secret."""
+        """Make the merchant's page. The server, which has the secret, signs what the page passes to openCheckout."""
         merchant = self.merchants[request.path_params["merchant_id"]]
         variant = request.path_params["variant"]
         body, signature = sign(
@@ -120,7 +121,7 @@ class Site:
         return Response(SCRIPT.read_bytes(), media_type="text/javascript")
 
     async def home(self, request: Request) -> Response:
-        """Show the page to which a redirect returns."""
+        """Show the page to which a redirect returns the browser."""
         self.asked.append((request.url.path, request.url.query))
         return HTMLResponse(
             '<!doctype html><title>Home</title><link rel="icon" href="data:,"><h1>Welcome back</h1>'

@@ -46,9 +46,9 @@ class Clock:
 
 
 async def known(admission: Admission, *callers: str) -> None:
-    """Make admission know the tokens of these merchants.
+    """Let admission learn the tokens of these merchants.
 
-    `admission` has a clock that stands still, so its window does not end.
+    The clock of `admission` stands still, so its window does not end.
     """
     for caller in callers:
         scope = scope_of(caller)
@@ -79,7 +79,7 @@ def fill(admission: Admission, callers: list[str], count: int) -> list[tuple[Adm
 
 @contextlib.contextmanager
 def busy(service: Running, share: float) -> Iterator[None]:
-    """Inside the block, this share of the places is taken, by many merchants in equal parts."""
+    """Inside the block, many merchants in equal parts occupy this share of the places."""
     admission = admission_of(service)
     learned, admission.places = admission.places, AdmissionSlots()
     taken = []

@@ -1,4 +1,4 @@
-"""Stripe's test cards (docs.stripe.com/testing), as far as the stand-in follows them."""
+"""The test cards of Stripe (docs.stripe.com/testing) that the stand-in supports."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TestCard:
-    """How a test card behaves. `code` and `decline_code` are those of its decline, if it is declined.
+    """How a test card behaves. If the card is declined, `code` and `decline_code` are the codes of its decline.
 
-    `attaches`: whether it can be attached to a customer. `confirms`: whether payments need the consumer's confirmation,
-    always or only until one was confirmed.
+    `attaches`: the card can be attached to a customer. `confirms`: payments need the consumer's confirmation, always or
+      only until one was confirmed.
     """
 
     __test__ = False
@@ -38,7 +38,7 @@ _CARDS = {
 
 
 def test_card(number: str) -> TestCard:
-    """Return how a number behaves. Any other number pays."""
+    """Return how a card number behaves. An unlisted number pays."""
     return _CARDS.get(number, _PAYS)
 
 

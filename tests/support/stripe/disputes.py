@@ -1,4 +1,4 @@
-"""Disputes and files of the stand-in for Stripe. localstripe has neither."""
+"""Disputes and files of the stand-in for Stripe, because localstripe has neither."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ FILE_FIELDS = frozenset(
         "service_documentation",
     }
 )
-# How a file begins that Stripe takes as evidence, whatever its name says.
+# The first bytes of the file types that Stripe accepts as evidence. The file's name does not matter.
 _TAKEN = {b"%PDF": "pdf", b"\x89PNG": "png", b"\xff\xd8\xff": "jpg"}
 
 
 def refused(message: str, param: str | None = None) -> Answer:
-    """Stripe's answer to a request that it cannot carry out."""
+    """Stripe's error for a request that it cannot carry out."""
     return 400, {"error": {"type": "invalid_request_error", "message": message, "param": param}}
 
 
 class Disputes:
-    """docs.stripe.com/api/disputes and docs.stripe.com/file-upload."""
+    """Implements docs.stripe.com/api/disputes and docs.stripe.com/file-upload."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -54,7 +54,7 @@ class Disputes:
         return dispute
 
     def decide(self, dispute_id: str, status: str) -> None:
-        """Let the network decide: won or lost."""
+        """Let the card network decide the dispute: won or lost."""
         self.disputes[dispute_id]["status"] = status
         self._ledger.happened("charge.dispute.closed", self.disputes[dispute_id])
 

@@ -1,6 +1,6 @@
-// Follows localstripe's script. Adds what docs.stripe.com/js documents of the Payment Element and localstripe lacks:
-// elements({mode, amount, currency, paymentMethodCreation}), create('payment'), the events ready and change, elements.submit()
-// and createPaymentMethod({elements, params}).
+// Runs after localstripe's script. Adds the parts of the Payment Element that docs.stripe.com/js documents and
+// localstripe lacks: elements({mode, amount, currency, paymentMethodCreation}), create('payment'), the events ready and
+// change, elements.submit() and createPaymentMethod({elements, params}).
 (() => {
   const base = document.currentScript.src.replace(/\/js\.stripe\.com\/v3\/$/, '');
   const localstripe = window.Stripe;

@@ -1,4 +1,4 @@
-"""What goes wrong between a client and the stand-in, and the idempotency keys that Stripe keeps for a day."""
+"""Network faults between a client and the stand-in, and idempotency keys, which Stripe keeps for a day."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from support.stripe.upstream import Pairs
 
 Json = dict[str, Any]
 Answer = tuple[int, Json]
-# The request is lost; it acts and its answer is lost; or it arrives twice.
+# The request is lost; or the answer is lost after Stripe acted; or the request arrives twice.
 Fault = Literal["request", "answer", "twice"] | None
 KEPT_HOURS = 24.0
 
 
 class Faults:
-    """Decides for each API request whether it or its answer is lost. `delay` is waited before each answer."""
+    """Decides for each API request whether the request or its answer is lost. Each answer is delayed by `delay`
+    seconds."""
 
     def __init__(self) -> None:
         self.plan: Callable[[str], Fault] = lambda _method: None
@@ -24,7 +25,7 @@ class Faults:
         self.hits = 0
 
     def next(self, method: str) -> Fault:
-        """Return what happens to a request with this HTTP method."""
+        """Return the fault of the next request with this HTTP method."""
         fault = self.plan(method)
         self.hits += fault is not None
         return fault
@@ -40,14 +41,14 @@ class Faults:
 
 
 class Replayed(dict[str, Any]):
-    """An answer that Stripe repeats under its idempotency key, and marks with a header."""
+    """An answer that Stripe repeats for the same idempotency key, and marks with a header."""
 
 
 class IdempotencyKeys:
     """Stripe's idempotency keys (docs.stripe.com/api/idempotent_requests). localstripe has none.
 
-    The first answer is repeated for 24 hours, also if it is an error; then the key is forgotten. Other parameters under the
-    same key are an error, and so is a second request while the first one runs.
+    The first answer is repeated for 24 hours, even if it is an error; then the key is forgotten. A request with the
+    same key is an error if its parameters differ, or if the first request still runs.
     """
 
     def __init__(self) -> None:
@@ -56,7 +57,7 @@ class IdempotencyKeys:
         self._running: set[str] = set()
 
     async def once(self, key: str | None, pairs: Pairs, act: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Act, or repeat the first answer."""
+        """Perform the request, or repeat its first answer."""
         if key is None:
             return await act()
         if key in self._running:

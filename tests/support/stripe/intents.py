@@ -1,4 +1,5 @@
-"""Payments at the stand-in: localstripe keeps them, and what it lacks of Stripe's documentation is added here."""
+"""Payments at the stand-in. localstripe stores them, and this module adds what Stripe documents and localstripe
+lacks."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ _DECLINES = [
 
 
 def missing(param: str) -> Answer:
-    """Stripe's answer if a parameter names an object that does not exist."""
+    """Stripe's error for a parameter that names an object that does not exist."""
     error = {
         "type": "invalid_request_error",
         "code": "resource_missing",
@@ -36,7 +37,7 @@ def missing(param: str) -> Answer:
 
 @dataclass
 class Added:
-    """What the stand-in knows of a payment beside localstripe."""
+    """What the stand-in stores about a payment in addition to localstripe."""
 
     method: str
     setup: str | None
@@ -91,7 +92,8 @@ class Intents:
         return await self._confirm(made, card, confirms=confirms, off_session=off_session)
 
     async def _declining(self) -> str:
-        """Return a PaymentMethod that localstripe declines when it is charged: it does so for one number only."""
+        """Return a PaymentMethod that localstripe declines when it is charged. localstripe declines only one card
+        number."""
         if self._declines is None:
             _, made = await self._upstream.call("POST", "/v1/payment_methods", _DECLINES)
             self._declines = made["id"]
@@ -126,7 +128,8 @@ class Intents:
         return status
 
     async def confirm_by_consumer(self, intent_id: str, *, passed: bool) -> Json | None:
-        """Answer on the page of the consumer's bank. None if the payment no longer waits for it."""
+        """Confirm or refuse a payment on the page of the consumer's bank. Return None if the payment no longer waits
+        for that."""
         added = self.added[intent_id]
         async with added.lock:
             intent = await self._upstream.get(f"/v1/payment_intents/{intent_id}")
@@ -219,7 +222,7 @@ class Intents:
         return status, made
 
     async def books(self, charge_id: str) -> tuple[int, int]:
-        """The cents that were taken and given back for one of our charges, in all payments with its id."""
+        """Return the cents taken and given back for one of our charges, in all payments with the charge's id."""
         taken = returned = 0
         for intent_id in self.by_charge[charge_id]:
             intent = await self._upstream.get(f"/v1/payment_intents/{intent_id}")

@@ -1,4 +1,5 @@
-"""What the stand-in remembers beside localstripe: cards, customers, and the events that localstripe does not make."""
+"""What the stand-in stores in addition to localstripe: cards, customers, and the events that localstripe does not
+make."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ Json = dict[str, Any]
 
 
 class Ledger:
-    """Shared by the parts of the stand-in."""
+    """The data that the parts of the stand-in share."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, str] = {}

@@ -1,7 +1,7 @@
 """Starts localstripe on loopback. Runs in localstripe's own environment: `python localstripe_runner.py PORT_FILE`.
 
-As shipped, localstripe listens on every interface, writes its whole store into one file in /tmp after each change, and reads
-its whole store for each list, of which each charge has several.
+Without this program, localstripe listens on every interface and writes its whole store into one file in /tmp after each
+change. For each list, and each charge has several, it also reads its whole store.
 """
 
 import socket
@@ -18,7 +18,7 @@ by_kind: dict[str, dict[str, object]] = defaultdict(dict)
 
 
 class Store(dict[str, object]):
-    """The store in memory alone, with a part for each kind of object."""
+    """A store in memory only, with a part for each kind of object."""
 
     def __setitem__(self, key: str, thing: object) -> None:
         super().__setitem__(key, thing)

@@ -1,4 +1,4 @@
-"""What the stand-in answers, and the server that does so on loopback."""
+"""The answers of the stand-in, and the server on loopback that sends them."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def bank(intent: Json) -> Response:
 
 
 def gone() -> Response:
-    """Nothing is to confirm here."""
+    """There is nothing to confirm here."""
     return HTMLResponse("<!doctype html><title>Too late</title><p>This payment no longer waits.</p>", 410)
 
 
 def go_back(url: str, intent: Json) -> Response:
-    """Send the browser to the return address, with what Stripe adds to it."""
+    """Send the browser to the return address, with the parameters that Stripe adds."""
     status = "succeeded" if intent["status"] == "succeeded" else "failed"
     more = urlencode(
         {

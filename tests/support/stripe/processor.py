@@ -1,4 +1,4 @@
-"""Stripe, by its stand-in, for the conformance suite."""
+"""The stand-in for Stripe, as the conformance suite uses it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _NUMBERS: dict[Kind, str] = {
     "lost": "4000000000009987",
     "action": "4000002760003184",
     "action_declined": "4000008260003178",
-    # The test opens the dispute: at Stripe, the test card for disputes is disputed at once.
+    # The test opens the dispute itself, although Stripe's test card for disputes is disputed at once.
     "disputed": "4242424242424242",
 }
 
 
 class StripeProcessor:
-    """A rail to the stand-in. Each instance is a process of its own, with connections of its own."""
+    """A rail to the stand-in. Each instance acts as a separate process, with its own connections."""
 
     def __init__(self, pool: Pool, stand_in: StandIn) -> None:
         self.stand_in = stand_in

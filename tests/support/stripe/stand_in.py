@@ -32,7 +32,7 @@ SHIM = Path(__file__).with_name("elements_shim.js")
 
 
 class StandIn:
-    """An ASGI application in the place of api.stripe.com, js.stripe.com and the page of the consumer's bank."""
+    """An ASGI application that replaces api.stripe.com, js.stripe.com and the page of the consumer's bank."""
 
     def __init__(self, upstream: Upstream) -> None:
         self.upstream = upstream
@@ -44,7 +44,7 @@ class StandIn:
         self.requests: list[tuple[str, str]] = []
 
     def at(self, url: str) -> None:
-        """Tell the stand-in its own address."""
+        """Set the stand-in's own address."""
         self.intents.url = url
 
     @property
@@ -183,7 +183,7 @@ class StandIn:
         return missing(path.split("/")[2]) if status == 404 else (status, found)
 
     async def events(self, given: dict[str, str]) -> Json:
-        """GET /v1/events: those that localstripe made and ours, newest first."""
+        """GET /v1/events: the events of localstripe and of this stand-in, newest first."""
         _, made = await self.upstream.call("GET", "/v1/events", [("limit", "100000")])
         wanted = {text for name, text in given.items() if name.startswith("types[")}
         since = int(given.get("created[gte]", "0"))

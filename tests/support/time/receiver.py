@@ -1,4 +1,4 @@
-"""A receiver of webhooks on loopback that does with each what the test says, and keeps what it got."""
+"""A receiver of webhooks on loopback. It answers each webhook as the test says, and stores it."""
 
 from __future__ import annotations
 

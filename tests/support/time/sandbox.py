@@ -1,4 +1,4 @@
-"""A whole service with a movable clock, with web and worker as in a serving process, inside this process."""
+"""A whole service inside this process: web, worker and a movable clock, as in a process of `cuota serve`."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Sandbox:
 
 @contextlib.asynccontextmanager
 async def serving(app: Any, port: int) -> AsyncIterator[None]:
-    """Start web and worker as a serving process does. `app` is the edge, or a wrapper around it."""
+    """Start web and worker as a process of `cuota serve` does. `app` is the edge, or a wrapper around it."""
     server = uvicorn.Server(
         uvicorn.Config(
             app, host="127.0.0.1", port=port, http=BoundedProtocol, ws="none", lifespan="off", log_config=None,

@@ -1,4 +1,4 @@
-"""Couriers on a service of the test's own, and common steps of the webhook tests."""
+"""Couriers on a separate service of one test, and common steps of the webhook tests."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ async def listening(
         try:
             await serve(reader, writer)
         except (ConnectionError, asyncio.IncompleteReadError, ssl.SSLError, asyncio.CancelledError):
-            pass  # the other side went, or the test is over
+            pass  # the client has disconnected, or the test is over
         finally:
             listener.open -= 1
             writer.transport.abort()
@@ -59,7 +59,7 @@ async def listening(
         for task in ending:
             task.cancel()
         await asyncio.gather(*ending, return_exceptions=True)
-        await asyncio.sleep(0.01)  # the sockets of aborted connections are closed by the loop, a turn later
+        await asyncio.sleep(0.01)  # the event loop closes the sockets of aborted connections one turn later
 
 
 async def read_request(reader: asyncio.StreamReader) -> tuple[dict[str, str], bytes]:

@@ -24,7 +24,7 @@ class Node:
     folder: Path
 
     def verify(self, secret: str, came: list[Came]) -> list[dict[str, str]]:
-        """Return the library's result for each webhook: {"event": id} or {"refused": reason}."""
+        """Return the Node library's result for each webhook: {"event": id} or {"refused": reason}."""
         lines = [
             json.dumps(
                 {"secret": secret, "headers": each.headers, "body": base64.b64encode(each.body).decode()}

@@ -1,4 +1,5 @@
-"""Several audiences: shops keep the one that they were issued, and one that names none gets the first."""
+"""Several audiences: each shop uses the audience that it was given. A request without an audience gets the first
+one."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ async def token_for(context: Context, merchant: Merchant, audience: str | None) 
     return f"Bearer {(await issue_token(context, Keys(context), asked)).access_token}"
 
 
-def test_the_setting_takes_several_separated_by_commas_or_spaces() -> None:
+def test_the_setting_accepts_several_audiences_separated_by_commas_or_spaces() -> None:
     for text in (
         f"{FIRST},{SECOND}",
         f" {FIRST}/ , {SECOND}\n",
@@ -40,19 +41,19 @@ def test_the_setting_takes_several_separated_by_commas_or_spaces() -> None:
 
 
 @pytest.mark.parametrize("named", [None, FIRST, SECOND, f"{SECOND}/"])
-async def test_a_token_for_any_of_them_is_accepted(merchant: Merchant, named: str | None) -> None:
+async def test_a_token_for_any_of_the_audiences_is_accepted(merchant: Merchant, named: str | None) -> None:
     context = context_of(merchant, FIRST, SECOND)
     token = await token_for(context, merchant, named)
     callers = Callers(context, Keys(context))
     assert (await callers.caller(token)).merchant.merchant_id == merchant.merchant_id
 
 
-async def test_a_token_names_the_audience_that_was_asked_for_or_the_first(merchant: Merchant) -> None:
+async def test_a_token_has_the_requested_audience_or_the_first_one(merchant: Merchant) -> None:
     context = context_of(merchant, FIRST, SECOND)
     only_second = context_of(merchant, SECOND)
     callers = Callers(only_second, Keys(only_second))
     assert await callers.caller(await token_for(context, merchant, SECOND))
-    # The control: the one that a request without an audience gets is the first, which this service has not.
+    # The audience of a request without one is the first, and this service does not have it.
     with pytest.raises(Refused):
         await callers.caller(await token_for(context, merchant, None))
 
@@ -69,7 +70,7 @@ async def test_a_foreign_audience_is_refused(merchant: Merchant, foreign: str) -
 
 
 @pytest.mark.parametrize("kind", ["json", "data"])
-async def test_a_request_without_an_audience_is_answered(merchant: Merchant, kind: str) -> None:
+async def test_a_token_request_without_an_audience_is_answered(merchant: Merchant, kind: str) -> None:
     body = {
         "client_id": merchant.client_id,
         "client_secret": merchant.client_secret,

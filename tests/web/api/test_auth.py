@@ -46,8 +46,8 @@ async def present(merchant: Merchant, token: str, path: str = "/configuration") 
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-async def test_a_token_made_like_ours_is_accepted(merchant: Merchant, algorithm: Algorithm) -> None:
-    # The control for the tests below: without their changes, the token is accepted.
+async def test_a_token_made_like_the_service_s_is_accepted(merchant: Merchant, algorithm: Algorithm) -> None:
+    # This token is accepted. The tests below change it.
     assert (await present(merchant, await forge(merchant, algorithm=algorithm))).status_code == 200
 
 
@@ -127,7 +127,9 @@ async def test_an_empty_signature_is_refused(merchant: Merchant) -> None:
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("form", ["pem", "der", "jwk", "number"])
-async def test_our_public_key_is_no_hmac_secret(merchant: Merchant, form: str, algorithm: Algorithm) -> None:
+async def test_the_service_s_public_key_is_not_accepted_as_an_hmac_secret(
+    merchant: Merchant, form: str, algorithm: Algorithm
+) -> None:
     key = await signing_key(merchant.service, algorithm)
     public = key.as_dict(private=False)
     secret = {
@@ -188,14 +190,14 @@ async def test_one_flipped_bit_anywhere_in_a_token_is_refused(merchant: Merchant
     assert accepted == []
 
 
-# Larger ones are no head of a request any more: 431, in tests/web/server/test_raw_http.py.
+# For larger tokens, the head of the request is too large (431). tests/web/server/test_raw_http.py tests that.
 @pytest.mark.parametrize("size", [5_000, 10_000])
 async def test_an_oversized_token_is_refused(merchant: Merchant, size: int) -> None:
     assert_unauthorized(await present(merchant, "a" * size))
     assert_unauthorized(await present(merchant, await forge(merchant, padding="a" * size)))
 
 
-async def test_another_merchants_order_is_answered_like_an_unknown_one(
+async def test_another_merchant_s_order_gets_the_same_answer_as_an_unknown_order(
     merchant: Merchant, auto_merchant: Merchant
 ) -> None:
     order = await merchant.approved("50.00")

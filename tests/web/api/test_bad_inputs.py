@@ -1,4 +1,5 @@
-"""Inputs that break payment services, for `POST /order`: one test each row of the list, B the body, U addresses."""
+"""Inputs that break payment services, for `POST /order`: one test for each row B (bodies) and U (addresses) of
+bad_inputs.csv."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ async def test_a_body_that_is_not_json_is_malformed(merchant: Merchant, row: str
         assert_refused(await post(merchant, content), 400, MALFORMED)
 
 
-async def test_nesting_of_32_is_read(merchant: Merchant) -> None:
+async def test_nesting_of_32_is_accepted(merchant: Merchant) -> None:
     # The body itself is the first level.
     assert (await post(merchant, inside("[" * 31 + "]" * 31))).status_code == 200
     quoted = json.dumps("[" * 100 + '\\"{{')
@@ -28,19 +29,19 @@ async def test_nesting_of_32_is_read(merchant: Merchant) -> None:
 
 
 @pytest.mark.parametrize(("row", "literal"), UNUSABLE_AMOUNTS, ids=lambda text: text[:20])
-async def test_an_amount_that_cannot_be_is_refused(merchant: Merchant, row: str, literal: str) -> None:
+async def test_an_impossible_amount_is_refused(merchant: Merchant, row: str, literal: str) -> None:
     answer = await post(merchant, with_literal("amount", literal))
     assert_refused(answer, 400, INVALID)
     assert [field for field, _ in failures(answer)] == ["amount"]
 
 
-async def test_b23_18_digits_are_an_amount_and_out_of_range(merchant: Merchant) -> None:
+async def test_b23_18_digits_are_an_amount_but_out_of_range(merchant: Merchant) -> None:
     answer = await post(merchant, with_literal("amount", "9999999999999999.99"))
     assert_refused(answer, 400, "amount_out_of_range")
 
 
 @pytest.mark.parametrize("row", FIELDS)
-async def test_a_field_that_breaks_its_rule_is_named(merchant: Merchant, row: str) -> None:
+async def test_the_error_names_a_field_that_breaks_its_rule(merchant: Merchant, row: str) -> None:
     for path, value in FIELDS[row]:
         answer = await merchant.http.post("/order", json=changed(path, value))
         assert_refused(answer, 400, INVALID)
@@ -84,7 +85,7 @@ async def test_b14_b15_another_media_type_is_415(merchant: Merchant, kind: str) 
 @pytest.mark.parametrize(
     "text", ['"><script>alert(1)</script>', "{{7*7}}", "${7*7}", "'; DROP TABLE orders; --"]
 )
-async def test_b45_markup_is_text_and_stays_text(merchant: Merchant, text: str) -> None:
+async def test_b45_markup_is_stored_and_returned_as_text(merchant: Merchant, text: str) -> None:
     created = await merchant.create(description=text, items=[{"name": text}], merchantReference=text)
     record = await merchant.read(created)
     assert record["description"] == record["items"][0]["name"] == record["merchantReference"] == text
@@ -92,12 +93,12 @@ async def test_b45_markup_is_text_and_stays_text(merchant: Merchant, text: str) 
 
 @pytest.mark.parametrize("row", ADDRESSES)
 @pytest.mark.parametrize("name", ["redirectConfirmUrl", "redirectCancelUrl", "statusCallbackUrl"])
-async def test_an_address_that_a_browser_reads_otherwise_is_refused(
+async def test_an_address_that_a_browser_reads_differently_is_refused(
     merchant: Merchant, row: str, name: str
 ) -> None:
     for address in ADDRESSES[row]:
         if name == "statusCallbackUrl" and address == "":
-            continue  # means none
+            continue  # an empty text means no address
         answer = await merchant.http.post("/order", json=changed(f"merchant.{name}", address))
         assert_refused(answer, 400, INVALID)
         assert [field for field, _ in failures(answer)] == [f"merchant.{name}"], address
@@ -123,6 +124,6 @@ async def test_u10_plain_http_is_refused_in_production() -> None:
         read_address("http://shop.example/", https_only=True)
 
 
-def test_the_bodies_of_these_tests_are_good_but_for_what_they_change() -> None:
+def test_the_bodies_of_these_tests_are_valid_without_their_change() -> None:
     assert json.loads(inside("1"))["extra"] == 1
     assert JSON["Content-Type"] == "application/json"

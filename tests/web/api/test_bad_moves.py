@@ -1,4 +1,5 @@
-"""Inputs that break payment services, for capture, void and refund: one test each row, C for the call, G for ids."""
+"""Inputs that break payment services, for capture, void and refund: one test for each row C (calls) and G (ids) of
+bad_inputs.csv."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ async def test_c01_a_plain_decimal_string_is_an_amount(merchant: Merchant, opera
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-async def test_c02_without_a_usable_reference_it_is_422(merchant: Merchant, operation: str) -> None:
+async def test_c02_a_movement_without_a_usable_reference_is_422(merchant: Merchant, operation: str) -> None:
     order = await half_captured(merchant)
     bad = [None, "", "k" * 101, "k" * 256, {}, [], True, 1.5, "a\nb"]
     for body in [{"amount": 1}, *({"amount": 1, "merchantReference": key} for key in bad)]:
@@ -60,7 +61,9 @@ async def test_c02_without_a_usable_reference_it_is_422(merchant: Merchant, oper
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-async def test_c02_a_number_is_a_reference_and_100_characters_are(merchant: Merchant, operation: str) -> None:
+async def test_c02_a_number_or_a_text_of_100_characters_is_a_valid_reference(
+    merchant: Merchant, operation: str
+) -> None:
     order = await half_captured(merchant)
     for key in (7, 10**18, "k" * 100, "ключ"):
         body = {"amount": 1, "merchantReference": key}
@@ -81,7 +84,9 @@ async def test_a_body_that_is_not_json_is_malformed(
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-async def test_c05_money_moves_on_completed_orders_only(merchant: Merchant, operation: str) -> None:
+async def test_c05_only_completed_orders_can_be_captured_voided_and_refunded(
+    merchant: Merchant, operation: str
+) -> None:
     from dataclasses import replace
     from uuid import UUID
 
@@ -102,7 +107,7 @@ async def test_c05_money_moves_on_completed_orders_only(merchant: Merchant, oper
     ("operation", "code"),
     [("capture", "capture_exceeds_authorized"), ("void", "void_exceeds_uncaptured"), ("refund", "refund_exceeds_captured")],
 )  # fmt: skip
-async def test_c06_c07_the_rest_is_allowed_and_a_cent_more_is_not(
+async def test_c06_c07_the_remaining_amount_is_allowed_and_a_cent_more_is_not(
     merchant: Merchant, operation: str, code: str
 ) -> None:
     order = await half_captured(merchant)
@@ -113,7 +118,9 @@ async def test_c06_c07_the_rest_is_allowed_and_a_cent_more_is_not(
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-async def test_c09_c10_c11_a_repeat_says_what_was_applied(merchant: Merchant, operation: str) -> None:
+async def test_c09_c10_c11_a_repeated_request_gets_the_original_movement(
+    merchant: Merchant, operation: str
+) -> None:
     order = await half_captured(merchant)
     first = await raw(merchant, order, operation, b'{"merchantReference":"k","amount":10}')
     assert first.status_code == 200
@@ -131,7 +138,7 @@ async def test_c09_c10_c11_a_repeat_says_what_was_applied(merchant: Merchant, op
     assert other.json()["original"]["amount"] == 10
 
 
-async def test_c13_a_key_is_free_on_another_order_and_for_another_operation(merchant: Merchant) -> None:
+async def test_c13_a_key_can_be_used_on_another_order_and_for_another_operation(merchant: Merchant) -> None:
     first, second = await half_captured(merchant), await half_captured(merchant)
     for order in (first, second):
         for operation in OPERATIONS:
@@ -144,7 +151,9 @@ async def test_c15_an_auto_captured_order_has_nothing_left_to_capture(auto_merch
     assert_refused(answer, 422, "capture_exceeds_authorized")
 
 
-async def test_c19_a_capture_whose_caller_hung_up_is_applied_once_or_not_at_all(merchant: Merchant) -> None:
+async def test_c19_a_capture_whose_client_disconnects_is_applied_once_or_not_at_all(
+    merchant: Merchant,
+) -> None:
     order = await merchant.approved("100.00")
     port = int(merchant.service.settings.public_url.rpartition(":")[2])
     content = json.dumps({"amount": "10.00", "merchantReference": "gone"}).encode()
@@ -163,7 +172,7 @@ async def test_c19_a_capture_whose_caller_hung_up_is_applied_once_or_not_at_all(
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-async def test_g01_an_unknown_order_is_404_whatever_the_body(merchant: Merchant, operation: str) -> None:
+async def test_g01_an_unknown_order_is_404_whatever_the_body_is(merchant: Merchant, operation: str) -> None:
     for body in ({"amount": 1, "merchantReference": "x"}, {}, {"amount": 0, "merchantReference": "x"}):
         answer = await merchant.http.post(f"/order/{uuid4()}/{operation}", json=body)
         assert_refused(answer, 404, "order_not_found")

@@ -1,4 +1,4 @@
-"""What the sandbox does for a wrong signature, and what is read of a form, takes a bounded number of steps."""
+"""Explaining a wrong signature and reading a form take a bounded number of steps."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def read(encoded: bytes) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, _ in forms(MERCHANT)])
-def test_a_form_that_nobody_signed_takes_a_bounded_number_of_steps(name: str) -> None:
-    """A dozen lines a field, and one for each byte that is written anew."""
+def test_an_unsigned_form_takes_a_bounded_number_of_steps(name: str) -> None:
+    """Allow a dozen lines of Python for each field, and one for each byte that is encoded again."""
     body = dict(forms(MERCHANT))[name][:MOST_FORM_BYTES]
     assert lines_run(lambda: read(body), Refused) < 12 * MOST_FIELDS + 2 * MOST_FORM_BYTES

@@ -1,4 +1,4 @@
-"""`POST /order/{orderId}/capture`."""
+"""Tests of `POST /order/{orderId}/capture`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import asyncio
 from support.makers import Merchant
 
 
-async def test_a_capture_answers_its_reference_amount_and_time(merchant: Merchant) -> None:
+async def test_the_answer_to_a_capture_has_its_reference_amount_and_time(merchant: Merchant) -> None:
     order = await merchant.approved("100.00")
     answer = await merchant.move(order, "capture", "30.50", "ship-1")
     assert answer.status_code == 200

@@ -24,7 +24,9 @@ async def _agree(virtual: Virtual) -> None:
     assert report.disagreements == []
 
 
-async def test_a_card_is_authorised_captured_and_refunded_and_the_order_follows(merchant: Merchant) -> None:
+async def test_a_card_is_authorized_captured_and_refunded_and_the_order_changes_accordingly(
+    merchant: Merchant,
+) -> None:
     virtual = await virtual_order(merchant)
     card = await virtual.card()
     authorized = await virtual.authorize(card, "100.00", merchantId=str(merchant.merchant_id))
@@ -48,7 +50,7 @@ async def test_a_card_is_authorised_captured_and_refunded_and_the_order_follows(
 
 
 @pytest.mark.parametrize("operation", ["capture", "reverse", "refund"])
-async def test_the_same_reference_again_answers_the_same_and_acts_once(
+async def test_a_repeated_reference_gets_the_same_answer_and_acts_once(
     merchant: Merchant, operation: str
 ) -> None:
     virtual = await virtual_order(merchant)
@@ -77,8 +79,7 @@ async def test_of_many_captures_at_once_with_one_reference_one_is_applied(mercha
     virtual = await virtual_order(merchant)
     name = (await virtual.authorize(await virtual.card(), "100.00"))["authorizationId"]
     answers = await asyncio.gather(*(virtual.clear(name, "capture", "30.00", "one") for _ in range(20)))
-    # A busy machine may turn some away (503); whoever asks again, when the one that had it in hand is given up, is told
-    # what was applied.
+    # On a busy machine, some requests get 503. Repeated later, they return the movement that was applied.
     assert {answer.status_code for answer in answers} <= {200, 409, 503}
     async with merchant.service.clock.moved(seconds=LEASE.total_seconds() + 1):
         again = await virtual.clear(name, "capture", "30.00", "one")
@@ -97,7 +98,7 @@ async def test_of_many_captures_at_once_no_more_than_the_amount_is_taken(merchan
     await _agree(virtual)
 
 
-async def test_a_card_says_no_with_a_reason(merchant: Merchant, auto_merchant: Merchant) -> None:
+async def test_a_declined_authorization_has_a_reason(merchant: Merchant, auto_merchant: Merchant) -> None:
     virtual = await virtual_order(merchant)
     card = await virtual.card()
     wrong = {
@@ -119,7 +120,9 @@ async def test_a_card_says_no_with_a_reason(merchant: Merchant, auto_merchant: M
     assert (await virtual.authorize(card, 1))["reason"] == "order_voided"
 
 
-async def test_an_authorization_with_a_reference_answers_its_repeat_the_same(merchant: Merchant) -> None:
+async def test_a_repeated_authorization_with_the_same_reference_gets_the_same_answer(
+    merchant: Merchant,
+) -> None:
     virtual = await virtual_order(merchant)
     card = await virtual.card()
     first = await virtual.authorize(card, "80.00", reference="try-1")
@@ -129,14 +132,14 @@ async def test_an_authorization_with_a_reference_answers_its_repeat_the_same(mer
     assert (changed.status_code, changed.json()["code"]) == (422, "idempotency_key_reused")
 
 
-async def test_a_reference_tells_nothing_to_whoever_knows_the_number_only(
+async def test_a_reference_reveals_nothing_to_a_caller_who_knows_only_the_card_number(
     merchant: Merchant, auto_merchant: Merchant
 ) -> None:
     virtual = await virtual_order(merchant)
     card = await virtual.card()
     guessed = {**card, "cvc": f"{(int(card['cvc']) + 1) % 1000:03d}"}
     assert not (await virtual.authorize(guessed, "80.00", reference="try-1"))["approved"]
-    # A mistyped code uses up no reference, either.
+    # A mistyped security code does not use up the reference either.
     first = await virtual.authorize(card, "80.00", reference="try-1")
     assert first["approved"]
     for change in (guessed, {**card, "merchantId": str(auto_merchant.merchant_id)}):
@@ -146,11 +149,13 @@ async def test_a_reference_tells_nothing_to_whoever_knows_the_number_only(
     assert await virtual.authorize(card, "80.00", reference="try-1") == first
 
 
-async def test_what_the_merchant_voids_by_a_call_the_card_no_longer_pays(merchant: Merchant) -> None:
+async def test_an_amount_that_the_merchant_voids_can_no_longer_be_charged_on_the_card(
+    merchant: Merchant,
+) -> None:
     virtual = await virtual_order(merchant)
     name = (await virtual.authorize(await virtual.card(), "100.00"))["authorizationId"]
     await merchant.move(virtual.created, "void", "30.00")
-    # The issuer was not told yet: the order itself refuses, and what was put aside is free again.
+    # The issuer does not have the new limit yet. The order itself refuses, and the held amount is released.
     late = await virtual.clear(name, "capture", "80.00", "all")
     assert (late.status_code, late.json()["code"]) == (422, "capture_exceeds_authorized")
     assert (await virtual.book())["held"] == 0
@@ -161,7 +166,7 @@ async def test_what_the_merchant_voids_by_a_call_the_card_no_longer_pays(merchan
     await _agree(virtual)
 
 
-async def test_a_merchant_s_own_reference_is_not_taken_for_the_card_s(merchant: Merchant) -> None:
+async def test_the_merchant_s_own_reference_is_not_confused_with_the_card_s(merchant: Merchant) -> None:
     virtual = await virtual_order(merchant)
     name = (await virtual.authorize(await virtual.card(), "100.00"))["authorizationId"]
     await merchant.move(virtual.created, "capture", "20.00", "card-x")
@@ -176,7 +181,7 @@ async def test_an_unknown_authorization_is_not_found(merchant: Merchant, name: s
     assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
 
 
-async def test_bad_fields_are_all_named_and_never_repeated(merchant: Merchant) -> None:
+async def test_all_bad_fields_are_named_and_their_values_are_not_repeated(merchant: Merchant) -> None:
     body = {"number": "4242x4242", "cvc": "12345678", "expirationMonth": 13, "amount": "-1"}
     answer = await ask(merchant.http, "authorize", body)
     named = {error["field"] for error in answer.json()["errors"]}
@@ -185,7 +190,7 @@ async def test_bad_fields_are_all_named_and_never_repeated(merchant: Merchant) -
     assert "12345678" not in answer.text
 
 
-async def test_production_has_no_such_network(merchant: Merchant, service: Running) -> None:
+async def test_production_has_no_simulated_card_network(merchant: Merchant, service: Running) -> None:
     settings = replace(service.settings, environment="production")
     app = make_app(replace(service.context, settings=settings))
     async with httpx.AsyncClient(

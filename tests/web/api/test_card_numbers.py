@@ -16,7 +16,7 @@ CARD, SPACED = "4242424242424242", "4242 4242 4242 4242"
 
 
 async def kept_of(merchant: Merchant) -> str:
-    """Everything that the database keeps of this merchant's orders, as text."""
+    """Return everything that the database stores about this merchant's orders, as text."""
     tables = ("orders", "order_details", "events", "idempotency_keys", "deliveries")
     texts = []
     for table in tables:
@@ -31,7 +31,7 @@ async def assert_hidden(merchant: Merchant, *texts: str) -> None:
     for text in (kept, *texts):
         assert CARD not in text
         assert SPACED not in text
-        # bytea is printed as hex.
+        # PostgreSQL prints bytea as hexadecimal digits.
         assert CARD.encode().hex() not in text
 
 
@@ -39,7 +39,7 @@ async def assert_hidden(merchant: Merchant, *texts: str) -> None:
     "path",
     ["description", "items[0].name", "items[0].description", "billing.addressLine1", "shipping.city", "metadata.note"],
 )  # fmt: skip
-async def test_an_order_keeps_it_masked(merchant: Merchant, path: str) -> None:
+async def test_an_order_stores_a_card_number_only_masked(merchant: Merchant, path: str) -> None:
     for number, text in enumerate((CARD, f"card {SPACED}")):
         body = changed(path, text) | {"merchantReference": f"M-{number}"}
         made = await merchant.http.post(
@@ -50,7 +50,9 @@ async def test_an_order_keeps_it_masked(merchant: Merchant, path: str) -> None:
         await assert_hidden(merchant, record.text, made.text)
 
 
-async def test_what_the_merchant_finds_its_order_by_stays_as_it_was_sent(merchant: Merchant) -> None:
+async def test_references_by_which_the_merchant_finds_its_order_are_stored_unchanged(
+    merchant: Merchant,
+) -> None:
     body = changed("items[0].sku", CARD) | {"merchantReference": CARD}
     body["merchant"] = {**body["merchant"], "redirectConfirmUrl": f"http://127.0.0.1:9/ok?cart={CARD}"}
     made = await merchant.http.post("/order", json=body)
@@ -59,7 +61,7 @@ async def test_what_the_merchant_finds_its_order_by_stays_as_it_was_sent(merchan
     assert record["merchant"]["redirectConfirmUrl"].endswith(CARD)
 
 
-async def test_a_refusal_does_not_repeat_it(merchant: Merchant) -> None:
+async def test_a_refusal_does_not_repeat_a_card_number(merchant: Merchant) -> None:
     wrong = form_fields(merchant, **{f"order.lineItems[{CARD}].name": "a"})
     refused = [
         await merchant.http.post("/order", json=changed("metadata", {CARD: 7, SPACED: "x" * 600})),
@@ -77,7 +79,7 @@ async def test_a_refusal_does_not_repeat_it(merchant: Merchant) -> None:
         assert SPACED.replace(" ", "+") not in answer.text
 
 
-async def test_a_checkout_of_the_sdk_the_gateway_and_a_shop_system_keeps_it_masked(
+async def test_checkouts_by_the_sdk_the_gateway_and_a_shop_system_store_a_card_number_only_masked(
     merchant: Merchant,
 ) -> None:
     order = {"lineItems": [{"name": SPACED, "description": CARD}]}
@@ -104,7 +106,7 @@ def _shop(additional: dict[str, Any]) -> dict[str, Any]:
     return {**smi_body(items=items), "shopper": {"first_name": "Ana", "additional_data": additional}}
 
 
-async def test_an_order_without_one_is_kept_to_the_letter(merchant: Merchant) -> None:
+async def test_an_order_without_a_card_number_is_stored_unchanged(merchant: Merchant) -> None:
     body = FULL | {"description": "Size 42, 4242 4242 4242 4241, 2026-11-22"}
     made = await merchant.http.post("/order", json=body)
     assert (await merchant.http.get(f"/order/{made.json()['orderId']}")).json()["description"] == body[

@@ -1,4 +1,4 @@
-"""`GET /configuration`."""
+"""Tests of `GET /configuration`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from cuota.flows.merchant import manage_merchants
 from support.makers import Merchant
 
 
-async def test_the_configuration_is_the_merchants_own_terms_and_nothing_else(
+async def test_the_configuration_contains_exactly_the_merchant_s_own_terms(
     merchant: Merchant, auto_merchant: Merchant
 ) -> None:
     answer = await merchant.http.get("/configuration")
@@ -17,11 +17,11 @@ async def test_the_configuration_is_the_merchants_own_terms_and_nothing_else(
     assert other["deferFundsCapture"] is False
 
 
-async def test_amounts_are_printed_as_exact_decimals(merchant: Merchant) -> None:
+async def test_amounts_are_exact_decimals(merchant: Merchant) -> None:
     terms = manage_merchants.MerchantTerms(minimum=1001, maximum=99_999_999_999, profile=BodyProfile.STRICT)
     context, name = merchant.service.context, str(merchant.merchant_id)
     await manage_merchants.update_merchant(context, name, terms)
-    # Not read before, so nothing older is remembered of this merchant.
+    # This merchant was not read before, so no older data of it is cached.
     text = (await merchant.http.get("/configuration")).text
     assert '"minimumAmount":10.01' in text
     assert '"maximumAmount":999999999.99' in text

@@ -1,4 +1,4 @@
-"""The OpenAPI document is written in many files: each is used, none is overwritten by another."""
+"""The OpenAPI document consists of many files. Each file is used, and none overwrites another."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _keys_given_twice(node: yaml.Node) -> Iterator[str]:
             yield from _keys_given_twice(value)
 
 
-def test_no_mapping_of_a_file_has_a_key_twice() -> None:
+def test_no_mapping_in_a_file_has_a_duplicate_key() -> None:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     twice = {
         path.name: found
@@ -50,7 +50,7 @@ def test_no_mapping_of_a_file_has_a_key_twice() -> None:
     assert not twice
 
 
-def test_paths_stand_in_the_order_of_the_files(tmp_path: Path) -> None:
+def test_paths_have_the_order_of_the_files(tmp_path: Path) -> None:
     document = bundle(
         _folder(
             tmp_path,
@@ -74,7 +74,7 @@ def test_paths_stand_in_the_order_of_the_files(tmp_path: Path) -> None:
         ("pathes: { /new: {} }", "second.yaml has a section 'pathes', but root.yaml does not"),
     ],
 )
-def test_a_file_that_gives_what_is_there_or_has_no_place_is_refused(
+def test_a_file_with_a_duplicate_part_or_without_a_place_in_the_document_is_refused(
     tmp_path: Path, text: str, said: str
 ) -> None:
     folder = _folder(tmp_path, "{ paths: { /order: {} }, components: { schemas: { Guid: {} } } }", text)

@@ -1,4 +1,4 @@
-"""`POST /order`: every field rule at both of its edges, in the strict profile."""
+"""`POST /order` in the strict profile: each field's rule is tested just inside and just outside its limits."""
 
 from __future__ import annotations
 
@@ -52,14 +52,16 @@ def brief(value: object) -> str:
 
 
 @pytest.mark.parametrize(("path", "value"), GOOD, ids=brief)
-async def test_a_field_at_its_edge_is_accepted(merchant: Merchant, path: str, value: object) -> None:
+async def test_a_field_at_the_limit_of_its_rule_is_accepted(
+    merchant: Merchant, path: str, value: object
+) -> None:
     answer = await merchant.http.post("/order", json=changed(path, value))
     assert answer.status_code == 200, answer.text
     assert answer.json()["warnings"] == []
 
 
 @pytest.mark.parametrize(("path", "value", "code"), BAD, ids=brief)
-async def test_a_field_past_its_edge_is_refused_by_its_name(
+async def test_a_field_beyond_its_limit_is_refused_and_the_error_names_it(
     merchant: Merchant, path: str, value: object, code: str
 ) -> None:
     answer = await merchant.http.post("/order", json=changed(path, value))
@@ -123,12 +125,16 @@ async def test_all_failures_are_reported_together(merchant: Merchant) -> None:
 
 
 @pytest.mark.parametrize("amount", ["1.00", "2000.00", 1, 2000])
-async def test_the_ends_of_the_merchants_range_are_in_it(merchant: Merchant, amount: object) -> None:
+async def test_the_minimum_and_the_maximum_of_the_merchant_s_range_are_allowed(
+    merchant: Merchant, amount: object
+) -> None:
     await merchant.create(amount)
 
 
 @pytest.mark.parametrize("amount", ["0.99", "2000.01", "9999999999999999.99", 123456789012345678])
-async def test_an_amount_outside_the_merchants_range_is_told_so(merchant: Merchant, amount: object) -> None:
+async def test_an_amount_outside_the_merchant_s_range_is_refused_with_the_range(
+    merchant: Merchant, amount: object
+) -> None:
     answer = await merchant.http.post("/order", json=order_body(amount))
     assert_refused(answer, 400, "amount_out_of_range")
     assert failures(answer) == [("amount", "out_of_range")]

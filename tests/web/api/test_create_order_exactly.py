@@ -1,4 +1,4 @@
-"""`POST /order` stores exactly what was sent."""
+"""`POST /order` stores exactly the data that was sent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from support.api.bodies import FULL, assert_refused, post, with_literal
 from support.makers import Merchant, make_merchant, order_body
 
 
-async def test_the_answer_names_the_order_its_token_its_address_and_its_end(merchant: Merchant) -> None:
+async def test_the_answer_has_the_order_s_id_its_token_its_checkout_address_and_its_expiry(
+    merchant: Merchant,
+) -> None:
     before = merchant.service.clock.now()
     created = await merchant.create()
     assert set(created) == {"orderId", "token", "redirectUrl", "expiryDateTime", "warnings"}
@@ -29,7 +31,7 @@ async def test_the_answer_names_the_order_its_token_its_address_and_its_end(merc
     assert before + lasts - timedelta(seconds=1) <= ends <= merchant.service.clock.now() + lasts
 
 
-async def test_order_ids_are_ordered_by_time(merchant: Merchant) -> None:
+async def test_order_ids_are_sorted_by_time(merchant: Merchant) -> None:
     ids = [(await merchant.create())["orderId"] for _ in range(5)]
     assert ids == sorted(ids)
 
@@ -37,7 +39,7 @@ async def test_order_ids_are_ordered_by_time(merchant: Merchant) -> None:
 @pytest.mark.parametrize(
     "literal", ["1e1", "10.0", "10.00", "1.0E+1", "10", '"10"', '"10.00"', '"10.0000"', "10.0000", "100e-1"]
 )
-async def test_every_plain_form_of_ten_is_ten(merchant: Merchant, literal: str) -> None:
+async def test_every_plain_notation_of_ten_is_ten(merchant: Merchant, literal: str) -> None:
     answer = await post(merchant, with_literal("amount", literal))
     assert answer.status_code == 200, answer.text
     record = await merchant.http.get(f"/order/{answer.json()['orderId']}")
@@ -47,7 +49,7 @@ async def test_every_plain_form_of_ten_is_ten(merchant: Merchant, literal: str) 
 @pytest.mark.parametrize(
     "literal", ["010", "+10", ".5", "5.", "0x10", "1_000", "1,5", "NaN", "Infinity", "-Infinity", "nan", "-"]
 )
-async def test_what_is_no_json_number_is_malformed(merchant: Merchant, literal: str) -> None:  # fmt: skip
+async def test_a_value_that_is_no_json_number_is_malformed(merchant: Merchant, literal: str) -> None:  # fmt: skip
     assert_refused(await post(merchant, with_literal("amount", literal)), 400, "malformed_request")
 
 
@@ -74,7 +76,7 @@ async def test_a_string_that_is_no_plain_decimal_is_no_amount(merchant: Merchant
 
 
 @pytest.mark.parametrize("amount", ["999999999.99", "0.01", "31.89", "1234.10", "70368744.17"])
-async def test_an_amount_is_kept_to_the_cent(merchant: Merchant, amount: str) -> None:
+async def test_an_amount_is_stored_exactly_to_the_cent(merchant: Merchant, amount: str) -> None:
     async with make_merchant(merchant.service, maximum=100_000_000_000) as rich:
         from cuota.flows.merchant import manage_merchants
 
@@ -87,7 +89,7 @@ async def test_an_amount_is_kept_to_the_cent(merchant: Merchant, amount: str) ->
     assert f'"originalAmount":{amount},' in text
 
 
-async def test_side_amounts_and_prices_are_kept_exactly(merchant: Merchant) -> None:
+async def test_other_amounts_and_prices_are_stored_exactly(merchant: Merchant) -> None:
     body = json.dumps(order_body("100.00", items=[{"price": "@", "quantity": 3}], taxAmount="0.07"))
     body = body.replace('"@"', "1234567890123456.78")
     answer = await post(merchant, body.encode())
@@ -96,7 +98,7 @@ async def test_side_amounts_and_prices_are_kept_exactly(merchant: Merchant) -> N
     assert '"taxAmount":0.07' in text
 
 
-async def test_the_whole_order_is_echoed_as_it_was_sent(merchant: Merchant) -> None:
+async def test_the_whole_order_is_returned_as_it_was_sent(merchant: Merchant) -> None:
     answer = await merchant.http.post("/order", json=FULL)
     record = (await merchant.http.get(f"/order/{answer.json()['orderId']}")).json()
     for name in ("consumer", "billing", "shipping", "description", "metadata", "merchantReference"):
@@ -119,7 +121,7 @@ async def test_the_whole_order_is_echoed_as_it_was_sent(merchant: Merchant) -> N
         "\u2028 line",
     ],
 )
-async def test_texts_are_kept_character_by_character(merchant: Merchant, text: str) -> None:
+async def test_texts_are_stored_character_by_character(merchant: Merchant, text: str) -> None:
     created = await merchant.create(description=text, items=[{"name": text, "description": text}])
     record = await merchant.read(created)
     assert record["description"] == text
@@ -127,7 +129,9 @@ async def test_texts_are_kept_character_by_character(merchant: Merchant, text: s
 
 
 @pytest.mark.parametrize("name", ["José", "Anne-Marie", "Jose\u0301", "Жанна Ли"])
-async def test_a_name_is_echoed_as_sent_composed_or_not(merchant: Merchant, name: str) -> None:
+async def test_a_name_with_combining_characters_is_returned_as_it_was_sent(
+    merchant: Merchant, name: str
+) -> None:
     created = await merchant.create(consumer={"givenNames": name})
     assert (await merchant.read(created))["consumer"]["givenNames"] == name
 
@@ -137,7 +141,7 @@ async def test_an_integer_reference_is_read_as_its_digits(merchant: Merchant) ->
     assert (await merchant.read(created))["merchantReference"] == "10420"
 
 
-async def test_unknown_fields_are_ignored_and_set_nothing(merchant: Merchant) -> None:
+async def test_unknown_fields_are_ignored_and_change_nothing(merchant: Merchant) -> None:
     created = await merchant.create(
         orderStatus="Approved", orderId="1", token="x", captured="100.00", capturedAmount=100, merchant_id="x",
         paymentState="CAPTURED", promotions=[1], warnings=["x"], captures=[{"amount": 1}],
@@ -157,7 +161,7 @@ async def test_unknown_fields_are_ignored_and_set_nothing(merchant: Merchant) ->
     assert "__proto__" not in record
 
 
-async def test_metadata_comes_back_as_it_was_sent_without_its_nulls(merchant: Merchant) -> None:
+async def test_metadata_is_returned_as_it_was_sent_without_its_nulls(merchant: Merchant) -> None:
     created = await merchant.create(metadata={"cart": "c-1", "note": "two\nlines", "gone": None})
     assert (await merchant.read(created))["metadata"] == {"cart": "c-1", "note": "two\nlines"}
 

@@ -1,4 +1,4 @@
-"""A merchant accepts a dispute, sends evidence, and appeals. A repeat never counts twice."""
+"""A merchant accepts a dispute, sends evidence, and appeals. A repeated request never counts twice."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def stored_files(merchant: Merchant, dispute: Dispute) -> int:
     return int(row["files"])
 
 
-async def test_accepting_loses_the_dispute_and_a_second_time_answers_the_same(own: Own) -> None:
+async def test_an_accepted_dispute_is_lost_and_accepting_it_again_gets_the_same_answer(own: Own) -> None:
     dispute = await a_dispute(own.merchant)
     first = await sent(own.merchant, dispute, "accept", None)
     second = await sent(own.merchant, dispute, "accept", None)
@@ -53,7 +53,7 @@ async def test_accepting_loses_the_dispute_and_a_second_time_answers_the_same(ow
     assert (later.status_code, later.json()["outcome"]) == (200, "lost")
 
 
-async def test_evidence_is_shown_with_its_files_and_more_may_follow(merchant: Merchant) -> None:
+async def test_evidence_is_shown_with_its_files_and_more_can_be_sent(merchant: Merchant) -> None:
     dispute = await a_dispute(merchant)
     files = [a_file(), a_file("photo.png", PNG)]
     answer = await sent(merchant, dispute, "evidence", {"text": "It came.\nReally.", "files": files})
@@ -89,7 +89,7 @@ async def test_the_same_idempotency_key_sends_evidence_once(merchant: Merchant) 
     assert b"A secret" not in row["body"]
 
 
-async def test_an_unknown_field_is_named_and_the_evidence_counts(merchant: Merchant) -> None:
+async def test_an_unknown_field_is_named_in_a_warning_and_the_evidence_is_stored(merchant: Merchant) -> None:
     dispute = await a_dispute(merchant)
     answer = await sent(merchant, dispute, "evidence", {"text": "It came.", "file": [a_file()]})
     assert answer.status_code == 200
@@ -114,7 +114,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("body", "code", "wrong"), WRONG)
-async def test_a_body_that_breaks_a_rule_is_refused_by_field(
+async def test_a_body_that_breaks_a_rule_is_refused_and_the_error_names_the_field(
     merchant: Merchant, body: object, code: str, wrong: list[tuple[str, str]]
 ) -> None:
     dispute = await a_dispute(merchant)
@@ -135,7 +135,7 @@ BAD_FILES = [
 
 
 @pytest.mark.parametrize("files", BAD_FILES, ids=["empty", "program", "binary", "six", "large", "together"])
-async def test_a_file_that_is_not_usable_is_refused_whatever_its_name(
+async def test_a_file_of_a_wrong_type_is_refused_whatever_its_name_is(
     merchant: Merchant, files: list[dict[str, str]]
 ) -> None:
     dispute = await a_dispute(merchant)
@@ -144,7 +144,9 @@ async def test_a_file_that_is_not_usable_is_refused_whatever_its_name(
     assert await stored_files(merchant, dispute) == 0
 
 
-async def test_two_files_of_five_mebibytes_are_evidence_and_come_back_whole(merchant: Merchant) -> None:
+async def test_two_files_of_five_mebibytes_are_accepted_and_can_be_downloaded_unchanged(
+    merchant: Merchant,
+) -> None:
     dispute = await a_dispute(merchant)
     contents = [letter * (5 * 1024 * 1024) for letter in (b"a", b"b")]
     files = [a_file("big.txt", content) for content in contents]
@@ -156,7 +158,7 @@ async def test_two_files_of_five_mebibytes_are_evidence_and_come_back_whole(merc
         assert got.content == content
 
 
-async def test_a_stranger_may_not_send_a_large_body(merchant: Merchant) -> None:
+async def test_a_caller_without_a_token_cannot_send_a_large_body(merchant: Merchant) -> None:
     dispute = await a_dispute(merchant)
     async with merchant.service.client() as stranger:
         large = {"text": "x" * (3 * 1024 * 1024)}
@@ -164,7 +166,7 @@ async def test_a_stranger_may_not_send_a_large_body(merchant: Merchant) -> None:
         assert_refused(answer, 401, "unauthorized")
 
 
-async def test_a_decision_is_appealed_once_and_only_by_the_side_that_lost(own: Own) -> None:
+async def test_a_decision_can_be_appealed_once_and_only_by_the_losing_side(own: Own) -> None:
     merchant, dispute = own.merchant, await a_dispute(own.merchant)
     early = await sent(merchant, dispute, "appeal", {"text": "No!", "files": [a_file()]})
     assert_refused(early, 409, "dispute_state")
@@ -183,7 +185,7 @@ async def test_a_decision_is_appealed_once_and_only_by_the_side_that_lost(own: O
     assert await stored_files(merchant, dispute) == 0
 
 
-async def test_a_decided_dispute_takes_no_evidence_and_stores_no_file(merchant: Merchant) -> None:
+async def test_evidence_for_a_decided_dispute_is_refused_and_no_file_is_stored(merchant: Merchant) -> None:
     dispute = await a_dispute(merchant)
     await decided(merchant, dispute, for_consumer=False)
     for verb, body in (("evidence", {"text": "x", "files": [a_file()]}), ("accept", None)):
@@ -193,7 +195,7 @@ async def test_a_decided_dispute_takes_no_evidence_and_stores_no_file(merchant: 
     assert await stored_files(merchant, dispute) == 0
 
 
-async def test_a_chargeback_takes_evidence_and_no_appeal(merchant: Merchant) -> None:
+async def test_a_chargeback_accepts_evidence_but_no_appeal(merchant: Merchant) -> None:
     dispute = await charged_back(merchant, await captured(merchant), 2500)
     appealed = await sent(merchant, dispute, "appeal", {"text": "x"})
     assert_refused(appealed, 422, "dispute_not_possible")

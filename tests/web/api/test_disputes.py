@@ -1,4 +1,4 @@
-"""`/disputes`: a merchant lists its disputes, reads one with its files, and never another merchant's."""
+"""`/disputes`: a merchant lists its own disputes and reads one with its files, but never another merchant's."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ async def test_the_list_is_filtered_by_status_and_by_order(merchant: Merchant) -
     assert await ids(orderId=str(uuid4())) == []
 
 
-async def test_a_dispute_is_shown_with_its_order_its_times_and_what_was_written(merchant: Merchant) -> None:
+async def test_a_dispute_is_shown_with_its_order_its_times_and_its_statements(merchant: Merchant) -> None:
     order = await captured(merchant, merchantReference="A-7")
     dispute = await disputed(merchant, order, 4000, files=(PDF, TEXT))
     found = await read(merchant, f"/disputes/{dispute.dispute_id}")
@@ -102,7 +102,7 @@ async def test_a_file_is_sent_as_an_attachment_that_no_browser_shows(merchant: M
     )
 
 
-async def test_a_file_that_is_not_there_is_not_found(merchant: Merchant) -> None:
+async def test_an_unknown_file_is_not_found(merchant: Merchant) -> None:
     dispute = await disputed(merchant, await captured(merchant), 100, files=(TEXT,))
     other = await disputed(merchant, await captured(merchant), 100)
     (said,) = (await read(merchant, f"/disputes/{dispute.dispute_id}"))["statements"]
@@ -117,7 +117,7 @@ CALLS = [("GET", ""), ("GET", "/files/x-1"), ("POST", "/accept"), ("POST", "/evi
 
 
 @pytest.mark.parametrize(("method", "below"), CALLS)
-async def test_another_merchants_dispute_is_answered_like_one_that_nobody_has(
+async def test_another_merchant_s_dispute_gets_the_same_answer_as_an_unknown_dispute(
     merchant: Merchant, auto_merchant: Merchant, method: str, below: str
 ) -> None:
     theirs = await disputed(merchant, await captured(merchant), 100)
@@ -132,7 +132,7 @@ async def test_another_merchants_dispute_is_answered_like_one_that_nobody_has(
 @pytest.mark.parametrize(
     "query", ["limit=0", "limit=101", "after=x", "status=done", "status=", "orderId=1", "orderId="]
 )
-async def test_a_wrong_parameter_is_named(merchant: Merchant, query: str) -> None:
+async def test_the_error_names_a_wrong_parameter(merchant: Merchant, query: str) -> None:
     answer = await merchant.http.get(f"/disputes?{query}")
     assert_refused(answer, 400, "validation_failed")
     assert failures(answer) == [(query.partition("=")[0], "invalid")]

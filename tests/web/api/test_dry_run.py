@@ -1,4 +1,4 @@
-"""`?dryRun=true`: says what would happen and changes nothing."""
+"""`?dryRun=true` returns the result of a call without changing anything."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ async def dry(
 
 
 async def rows_of(merchant: Merchant, order: dict[str, Any]) -> dict[str, int]:
-    """How many rows stand for this order, and which version it has."""
+    """Return the number of the order's rows, and its version."""
     counts = {}
     for table in ("events", "transfers", "movements", "card_refunds", "installments"):
         row = await merchant.service.context.pool.fetchrow(
@@ -57,7 +57,7 @@ async def test_a_dry_run_changes_nothing_and_uses_up_no_key(merchant: Merchant, 
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-async def test_a_dry_run_tells_what_then_happens(merchant: Merchant, operation: str) -> None:
+async def test_a_dry_run_returns_the_same_result_as_the_real_call(merchant: Merchant, operation: str) -> None:
     order = await half_captured(merchant)
     body = {"amount": "40.00", "merchantReference": "d-1"}
     told = (await dry(merchant, order, operation, body)).json()
@@ -68,7 +68,9 @@ async def test_a_dry_run_tells_what_then_happens(merchant: Merchant, operation: 
     assert told["before"] != told["after"] or operation == "capture"
 
 
-async def test_a_dry_run_shows_balances_plan_and_what_goes_back_to_the_card(auto_merchant: Merchant) -> None:
+async def test_a_dry_run_shows_the_balances_the_plan_and_the_amount_that_goes_back_to_the_card(
+    auto_merchant: Merchant,
+) -> None:
     order = await auto_merchant.approved("100.00")
     told = (await dry(auto_merchant, order, "refund", {"amount": 100, "merchantReference": "d"})).json()
     assert told["returnedToCard"] == 25
@@ -91,7 +93,7 @@ async def test_a_dry_run_shows_balances_plan_and_what_goes_back_to_the_card(auto
         ({"amount": "1.00", "merchantReference": "used"}, "duplicate_reference"),
     ],
 )
-async def test_what_would_be_refused_is_refused_in_the_same_way(
+async def test_a_dry_run_is_refused_like_the_real_call(
     merchant: Merchant, operation: str, body: dict[str, Any], code: str | None
 ) -> None:
     order = await half_captured(merchant)
@@ -106,7 +108,7 @@ async def test_what_would_be_refused_is_refused_in_the_same_way(
         del shown["requestId"]
     assert bodies[0] == bodies[1]
     assert code is None or bodies[0]["code"] == code
-    # A refusal in earnest is at most told: it moves nothing.
+    # A real refusal may at most write an event. It moves no money.
     after = await rows_of(merchant, order)
     assert {**after, "events": 0, "version": 0} == {**rows, "events": 0, "version": 0}
 
@@ -120,14 +122,16 @@ async def test_a_dry_run_on_an_open_or_unknown_order_is_refused(merchant: Mercha
 
 
 @pytest.mark.parametrize("flag", ["yes", "TRUE1", "2"])
-async def test_an_unclear_flag_is_refused_and_nothing_is_done(merchant: Merchant, flag: str) -> None:
+async def test_an_unclear_value_of_the_parameter_is_refused_and_nothing_is_applied(
+    merchant: Merchant, flag: str
+) -> None:
     order = await half_captured(merchant)
     answer = await dry(merchant, order, "capture", {"amount": 1, "merchantReference": "x"}, flag)
     assert_refused(answer, 400, "validation_failed")
     assert (await merchant.read(order))["capturedAmount"] == 60
 
 
-async def test_false_does_it(merchant: Merchant) -> None:
+async def test_with_the_value_false_the_call_is_applied(merchant: Merchant) -> None:
     order = await half_captured(merchant)
     answer = await dry(merchant, order, "capture", {"amount": 1, "merchantReference": "x"}, "false")
     assert set(answer.json()) == {"merchantReference", "amount", "dateTime"}

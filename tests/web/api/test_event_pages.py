@@ -1,4 +1,4 @@
-"""A page of the feed has about one mebibyte at most, and the pages together have every event once."""
+"""A page of the feed has at most about one mebibyte, and all pages together have every event once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.makers import Merchant
 
 
 async def pages_of(merchant: Merchant, limit: int) -> list[tuple[int, dict[str, Any]]]:
-    """Every page with its size, each after the last event of the one before."""
+    """Return every page with its size. Each page begins after the last event of the previous one."""
     await publish_events(merchant.service.context)
     pages: list[tuple[int, dict[str, Any]]] = []
     after = ""
@@ -24,13 +24,13 @@ async def pages_of(merchant: Merchant, limit: int) -> list[tuple[int, dict[str, 
     return pages
 
 
-async def test_a_page_of_large_events_ends_at_a_mebibyte_and_none_is_lost_or_doubled(
+async def test_a_page_of_large_events_ends_at_a_mebibyte_and_no_event_is_lost_or_doubled(
     merchant: Merchant,
 ) -> None:
     orders = [(await merchant.create(description="x" * 200_000))["orderId"] for _ in range(26)]
     pages = await pages_of(merchant, 100)
     assert all(size <= MOST_PAGE_BYTES + 100 for size, _ in pages)
-    # Five of these fit, and each page but the last is as full as it can be.
+    # Five of these events fit, and each page except the last is as full as possible.
     assert [len(page["events"]) for _, page in pages] == [5, 5, 5, 5, 5, 1]
     assert [event["orderId"] for _, page in pages for event in page["events"]] == orders
 

@@ -1,4 +1,4 @@
-"""The feed: every event once, with the fields that the contract names, and the order as it stood."""
+"""The feed has every event once, with the fields of the contract and the order's state at that time."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def place(order: dict[str, Any]) -> UUID:
     return UUID(order["orderId"])
 
 
-async def test_each_step_of_an_order_is_an_event_whose_order_is_what_get_order_answered_then(
+async def test_each_step_of_an_order_is_an_event_which_contains_the_order_as_get_order_returned_it_then(
     merchant: Merchant,
 ) -> None:
     seen = []
@@ -85,7 +85,7 @@ async def test_each_step_of_an_order_is_an_event_whose_order_is_what_get_order_a
     ]  # fmt: skip
 
 
-async def test_an_order_that_came_to_nothing_says_so(merchant: Merchant) -> None:
+async def test_an_order_that_ended_without_a_payment_has_an_event(merchant: Merchant) -> None:
     declined, abandoned = await merchant.create("50.00"), await merchant.create("60.00")
     await complete(
         merchant.service, merchant.merchant_id, declined, profile=replace(PROFILE, surname="Declinetest")
@@ -98,7 +98,7 @@ async def test_an_order_that_came_to_nothing_says_so(merchant: Merchant) -> None
         assert ended["order"] == await merchant.read(order)
 
 
-async def test_an_automatic_capture_is_an_event_of_its_own(auto_merchant: Merchant) -> None:
+async def test_an_automatic_capture_has_a_separate_event(auto_merchant: Merchant) -> None:
     order = await auto_merchant.approved("80.00")
     events = await of_order(auto_merchant, order)
     assert [event["type"] for event in events] == ["order.created", "order.approved", "capture.completed"]
@@ -113,7 +113,7 @@ async def test_an_automatic_capture_is_an_event_of_its_own(auto_merchant: Mercha
         ("refund", "refund_exceeds_captured"),
     ],
 )
-async def test_a_rejected_movement_is_one_event_and_a_repeated_reference_none(
+async def test_a_rejected_movement_has_one_event_and_a_repeated_reference_none(
     merchant: Merchant, operation: str, code: str
 ) -> None:
     order = await merchant.approved("100.00")
@@ -135,7 +135,7 @@ async def test_a_rejected_movement_is_one_event_and_a_repeated_reference_none(
     assert types[3:] == [f"{operation}.rejected", f"{operation}.completed"]
 
 
-async def test_a_movement_on_an_order_that_is_not_approved_is_rejected_as_an_event(
+async def test_a_movement_on_an_order_that_is_not_approved_has_a_rejected_event(
     merchant: Merchant,
 ) -> None:
     order = await merchant.create()
@@ -146,7 +146,7 @@ async def test_a_movement_on_an_order_that_is_not_approved_is_rejected_as_an_eve
     ]
 
 
-async def test_an_amount_that_no_order_has_is_refused_like_any_other(merchant: Merchant) -> None:
+async def test_an_impossibly_large_amount_is_refused_like_any_other(merchant: Merchant) -> None:
     order = await merchant.approved("10.00")
     assert_refused(await merchant.move(order, "capture", "9" * 18), 422, "capture_exceeds_authorized")
     largest = "92233720368547758"
@@ -163,7 +163,7 @@ async def test_a_dry_run_and_an_unreadable_call_are_no_events(merchant: Merchant
     assert len(await of_order(merchant, order)) == 2
 
 
-async def test_the_feed_pages_everything_once_and_in_order_while_orders_are_being_paid(
+async def test_the_pages_of_the_feed_have_every_event_once_and_in_order_while_orders_are_being_paid(
     merchant: Merchant,
 ) -> None:
     orders = await asyncio.gather(*(merchant.approved("100.00") for _ in range(4)))
@@ -191,7 +191,9 @@ async def test_the_feed_pages_everything_once_and_in_order_while_orders_are_bein
     assert [event["id"] for event in found] == [event["id"] for event in await feed(merchant, 7)]
 
 
-async def test_an_event_reads_the_same_alone_and_in_the_feed_and_later(merchant: Merchant) -> None:
+async def test_a_single_event_equals_the_one_in_the_feed_and_does_not_change_later(
+    merchant: Merchant,
+) -> None:
     order = await merchant.approved("100.00")
     approved = (await of_order(merchant, order))[1]
     first = await merchant.http.get(f"/events/{approved['id']}")
@@ -203,7 +205,7 @@ async def test_an_event_reads_the_same_alone_and_in_the_feed_and_later(merchant:
     assert first.json() == approved
 
 
-async def test_another_merchant_s_event_is_answered_like_one_that_is_not_there(merchant: Merchant) -> None:
+async def test_another_merchant_s_event_gets_the_same_answer_as_an_unknown_event(merchant: Merchant) -> None:
     await merchant.create()
     (event,) = await feed(merchant)
     async with make_merchant(merchant.service) as other:
@@ -236,14 +238,14 @@ async def test_another_merchant_s_event_is_answered_like_one_that_is_not_there(m
         ("after=evt_1&after=evt_2", "after"),
     ],
 )
-async def test_a_bad_limit_or_after_is_named(merchant: Merchant, query: str, field: str) -> None:
+async def test_the_error_names_a_bad_limit_or_after(merchant: Merchant, query: str, field: str) -> None:
     answer = await merchant.http.get(f"/events?{query}")
     assert_refused(answer, 400, "validation_failed")
     assert failures(answer) == [(field, "invalid")]
     assert answer.json()["message"].startswith(field)
 
 
-async def test_the_path_of_replay_is_no_event(merchant: Merchant) -> None:
+async def test_the_path_events_replay_is_not_read_as_an_event_id(merchant: Merchant) -> None:
     answer = await merchant.http.get("/events/replay")
     assert_refused(answer, 405, "method_not_allowed")
     assert answer.headers["allow"] == "POST"
@@ -255,7 +257,7 @@ async def test_without_a_token_there_are_no_events(merchant: Merchant) -> None:
             assert_refused(await nobody.get(path), 401, "unauthorized")
 
 
-async def test_an_order_s_events_stand_in_their_order_though_two_clocks_differ(merchant: Merchant) -> None:
+async def test_an_order_s_events_are_in_order_even_if_two_clocks_differ(merchant: Merchant) -> None:
     service = merchant.service
     async with service.clock.moved(hours=1):
         order = await merchant.approved("100.00")

@@ -1,4 +1,4 @@
-"""Events about disputes and return notices: each body keeps to the contract, and is the same each time it is read."""
+"""Events about disputes and return notices: each body follows the contract, and is the same each time it is read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from web.api.test_events import feed
 
 
 async def told(own: Own, order: dict[str, Any]) -> list[dict[str, Any]]:
-    """The order's events since its capture. Each one keeps to the contract, in the feed and by itself."""
+    """Return the order's events since its capture. Check that each event follows the contract, in the feed and by
+    itself."""
     await publish_events(own.context)
     events = [each for each in await feed(own.merchant) if each.get("orderId") == order["orderId"]]
     for event in events:
@@ -66,7 +67,7 @@ async def test_every_step_of_a_dispute_is_an_event_with_the_status_after_it(own:
     assert [each["dispute"].get("outcome") for each in events[:7]] == [None] * 7
 
 
-async def test_the_end_of_a_dispute_says_what_it_releases(own: Own) -> None:
+async def test_the_event_about_a_dispute_s_end_has_the_released_amount(own: Own) -> None:
     order = await captured(own.merchant)
     ids = own.merchant.merchant_id
     first = await disputed(own.merchant, order, 4000)
@@ -85,7 +86,7 @@ async def test_the_end_of_a_dispute_says_what_it_releases(own: Own) -> None:
     assert "disputeId" not in events[3]
 
 
-async def test_the_events_of_chargebacks_keep_to_the_contract(own: Own) -> None:
+async def test_the_events_of_chargebacks_follow_the_contract(own: Own) -> None:
     won = await captured(own.merchant)
     chargeback = await charged_back(own.merchant, won, 2500)
     await network_decides(own.merchant, won, chargeback, for_consumer=False)

@@ -1,4 +1,4 @@
-"""Events about payouts and bank accounts: in the feed, one by one, replayed and delivered, always with the same bytes."""
+"""Events about payouts and bank accounts have the same bytes in the feed, by themselves, replayed and delivered."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NEW = BankDetails("021000021", "998877664433")
 
 
 async def walked(merchant: Merchant, *states: BankState) -> UUID:
-    """Make a payout and let the bank say these states of it, one after the other."""
+    """Make a payout, and let the bank report these states of it, one after the other."""
     context = merchant.service.context
     payout_id = await make_payout(context, merchant.merchant_id)
     later = context.now() + timedelta(seconds=1)
@@ -43,7 +43,7 @@ async def walked(merchant: Merchant, *states: BankState) -> UUID:
 ALL = (BankState.ACCEPTED, BankState.PAID, BankState.RETURNED)
 
 
-async def test_each_status_of_a_payout_is_an_event_with_the_status_that_it_reports(
+async def test_each_status_of_a_payout_has_an_event_with_that_status(
     merchant: Merchant,
 ) -> None:
     payout_id = await walked(merchant, *ALL)
@@ -67,7 +67,7 @@ async def test_each_status_of_a_payout_is_an_event_with_the_status_that_it_repor
         }  # fmt: skip
 
 
-async def test_an_event_has_the_same_bytes_before_and_after_the_payout_went_on(merchant: Merchant) -> None:
+async def test_an_event_has_the_same_bytes_after_the_payout_s_status_changes(merchant: Merchant) -> None:
     context = merchant.service.context
     payout_id = await walked(merchant, BankState.ACCEPTED)
     await publish_events(context)
@@ -80,7 +80,7 @@ async def test_an_event_has_the_same_bytes_before_and_after_the_payout_went_on(m
     assert (await merchant.http.get(path)).content == before
 
 
-async def test_payouts_and_orders_stand_in_one_feed_in_the_order_in_which_they_happened(
+async def test_one_feed_has_events_of_payouts_and_orders_in_the_order_in_which_they_happened(
     merchant: Merchant,
 ) -> None:
     await merchant.create("100.00")

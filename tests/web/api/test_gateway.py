@@ -1,4 +1,5 @@
-"""`POST /orders/authorize` with JSON: which requests start a checkout, where it leads, and what a repeated text does."""
+"""`POST /orders/authorize` with JSON: which requests start a checkout, its address, and the effect of a repeated signed
+text."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ async def additional_of(merchant: Merchant, order_id: str) -> Any:
     return json.loads(row["additional"]) if row["additional"] else None
 
 
-async def test_a_signed_request_leads_to_its_checkout(merchant: Merchant) -> None:
+async def test_a_signed_request_is_answered_with_its_checkout(merchant: Merchant) -> None:
     answer = await post_json(merchant, gateway_body(merchant, "119.96"))
     told = answer.json()
     base = merchant.service.settings.public_url
@@ -36,7 +37,7 @@ async def test_a_signed_request_leads_to_its_checkout(merchant: Merchant) -> Non
     assert record["merchant"]["redirectConfirmUrl"] == f"{SHOP}/confirm?order=7"
 
 
-async def test_capture_and_callback_are_as_the_script_has_them(merchant: Merchant) -> None:
+async def test_capture_and_callback_work_as_in_the_script_s_requests(merchant: Merchant) -> None:
     without = gateway_body(merchant)
     del without["capture"]
     refused = await post_json(merchant, without)
@@ -48,7 +49,9 @@ async def test_capture_and_callback_are_as_the_script_has_them(merchant: Merchan
     assert (record["paymentState"], record["merchant"]["statusCallbackUrl"]) == ("CAPTURED", f"{SHOP}/hook")
 
 
-async def test_both_ways_back_are_needed_and_all_failures_come_together(merchant: Merchant) -> None:
+async def test_both_return_addresses_are_required_and_all_errors_are_reported_together(
+    merchant: Merchant,
+) -> None:
     body = gateway_body(
         merchant, "1.005", redirectConfirmUrl=None, redirectCancelUrl="shop", order={"currency": "EUR"}
     )
@@ -61,7 +64,7 @@ async def test_both_ways_back_are_needed_and_all_failures_come_together(merchant
     assert await orders_of(merchant) == 0
 
 
-async def test_a_wrong_signature_and_an_unknown_merchant_are_answered_alike(merchant: Merchant) -> None:
+async def test_a_wrong_signature_and_an_unknown_merchant_get_the_same_answer(merchant: Merchant) -> None:
     body = gateway_body(merchant)
     unknown = {**body, "merchantId": "6f1c1d60-0000-4000-8000-000000000000"}
     answers = [await post_json(merchant, each, WRONG) for each in (body, unknown)]
@@ -72,7 +75,9 @@ async def test_a_wrong_signature_and_an_unknown_merchant_are_answered_alike(merc
     assert await orders_of(merchant) == 0
 
 
-async def test_another_merchants_secret_signs_nothing_here(service: Running, merchant: Merchant) -> None:
+async def test_another_merchant_s_secret_does_not_sign_a_valid_request(
+    service: Running, merchant: Merchant
+) -> None:
     async with make_merchant(service) as other:
         raw = json.dumps(gateway_body(merchant)).encode()
         assert_refused(await post_json(other, raw), 401, "invalid_signature")
@@ -88,7 +93,7 @@ async def test_a_changed_byte_breaks_the_signature(merchant: Merchant) -> None:
     assert (await post_json(merchant, raw, good)).status_code == 303
 
 
-async def test_the_same_text_64_at_once_is_one_order(merchant: Merchant) -> None:
+async def test_the_same_signed_text_sent_64_times_at_once_makes_one_order(merchant: Merchant) -> None:
     raw = json.dumps(gateway_body(merchant)).encode()
     address = await at_once(lambda: post_json(merchant, raw))
     assert await orders_of(merchant) == 1
@@ -96,7 +101,9 @@ async def test_the_same_text_64_at_once_is_one_order(merchant: Merchant) -> None
     assert (await post_json(merchant, raw + b"\n")).headers["location"] != address
 
 
-async def test_a_finished_order_is_found_again_and_names_nobody(merchant: Merchant) -> None:
+async def test_the_text_of_a_finished_order_leads_to_that_order_without_personal_data(
+    merchant: Merchant,
+) -> None:
     raw = json.dumps(gateway_body(merchant)).encode()
     first = await post_json(merchant, raw)
     await complete(merchant.service, merchant.merchant_id, first.json())
@@ -107,7 +114,7 @@ async def test_a_finished_order_is_found_again_and_names_nobody(merchant: Mercha
     assert await orders_of(merchant) == 1
 
 
-async def test_an_amount_out_of_range_is_told_and_rejected_once(merchant: Merchant) -> None:
+async def test_an_amount_out_of_range_is_refused_and_has_one_rejected_event(merchant: Merchant) -> None:
     raw = json.dumps(gateway_body(merchant, "2000.01")).encode()
     for _ in range(3):
         answer = await post_json(merchant, raw)
@@ -117,7 +124,7 @@ async def test_an_amount_out_of_range_is_told_and_rejected_once(merchant: Mercha
     assert [row["type"] for row in events] == ["order.created", "order.rejected"]
 
 
-async def test_additional_data_is_kept_and_never_costs_a_sale(merchant: Merchant) -> None:
+async def test_additional_data_is_stored_and_never_prevents_a_sale(merchant: Merchant) -> None:
     known = {"customerLoggedIn": "true", "accountCreationDate": "2024-02-29", "customerTransactionCount": 7}
     answer = await post_json(merchant, gateway_body(merchant, additionalData=known))
     assert await additional_of(merchant, answer.json()["orderId"]) == {"carrier": "gateway", "fields": known}
@@ -133,21 +140,21 @@ async def test_additional_data_is_kept_and_never_costs_a_sale(merchant: Merchant
         warnings = answer.json()["warnings"]
         assert 1 <= len(warnings) <= 51
         assert all(warning["field"].startswith("additionalData") for warning in warnings)
-    # The database reads each of these documents: nothing in them stops the events of this merchant.
+    # The database can read each of these documents, so none of them stops the merchant's events.
     sql = "SELECT count(*) AS n FROM order_details WHERE merchant_id = $1 AND document #>> '{merchant,statusCallbackUrl}' IS NULL"
     row = await merchant.service.context.pool.fetchrow(sql, merchant.merchant_id)
     assert row is not None
     assert row["n"] == len(hostile) + 1
 
 
-async def test_a_virtual_card_is_not_started_here(merchant: Merchant) -> None:
+async def test_a_virtual_card_checkout_cannot_be_started_by_the_gateway(merchant: Merchant) -> None:
     answer = await post_json(merchant, gateway_body(merchant, integrationType="virtual_card"))
     assert_refused(answer, 400, "validation_failed")
     assert failures(answer) == [("integrationType", "invalid")]
     assert (await post_json(merchant, gateway_body(merchant, integrationType="api"))).status_code == 303
 
 
-async def test_the_text_of_a_page_leads_to_the_pages_own_order(merchant: Merchant) -> None:
+async def test_a_signed_text_of_a_page_leads_to_that_page_s_order(merchant: Merchant) -> None:
     raw = json.dumps(gateway_body(merchant)).encode()
     by_page = await send(merchant, raw)
     answer = await post_json(merchant, raw)
@@ -159,7 +166,7 @@ async def test_the_text_of_a_page_leads_to_the_pages_own_order(merchant: Merchan
     [(b"", "malformed_request"), (b"[]", "malformed_request"), (b'{"a":1 "b":2}', "malformed_request"),
      (b"{}", "validation_failed"), (b'{"merchantId":7}', "validation_failed"), (b"[" * 40 + b"]" * 40, "malformed_request")],
 )  # fmt: skip
-async def test_what_names_no_merchant_is_refused_before_any_signature(
+async def test_a_request_without_a_merchant_id_is_refused_before_the_signature_is_checked(
     merchant: Merchant, raw: bytes, code: str
 ) -> None:
     assert_refused(await post_json(merchant, raw), 400, code)
@@ -183,7 +190,7 @@ async def test_other_media_and_large_bodies_are_refused(merchant: Merchant) -> N
     assert_refused(await post_json(merchant, large), 413, "body_too_large")
 
 
-async def test_who_only_looks_starts_nothing(merchant: Merchant) -> None:
+async def test_a_get_request_starts_no_checkout(merchant: Merchant) -> None:
     async with merchant.service.client() as scanner:
         answer = await scanner.head("/orders/authorize", params={"merchantId": str(merchant.merchant_id)})
         put = await scanner.put("/orders/authorize")

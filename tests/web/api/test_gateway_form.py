@@ -1,4 +1,4 @@
-"""`/orders/authorize` as a form or a link: dotted names, their signature, and the page for a wrong signature."""
+"""`/orders/authorize` as a form or a link: dotted field names, their signature, and the page for a wrong signature."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ FULL: dict[str, str | None] = {
 }
 
 
-async def test_a_signed_form_leads_to_its_checkout_with_everything_in_it(merchant: Merchant) -> None:
+async def test_a_signed_form_leads_to_its_checkout_with_all_its_fields(merchant: Merchant) -> None:
     answer = await form(merchant, **FULL)
     record = await record_of(merchant, answer)
     assert record["consumer"] == {
@@ -67,7 +67,7 @@ async def test_a_signed_form_leads_to_its_checkout_with_everything_in_it(merchan
     assert row["fields"] == '{"customerLoggedIn":"true","customerTransactionCount":"7"}'
 
 
-async def test_a_browser_is_led_on_by_form_and_by_link_to_one_order(merchant: Merchant) -> None:
+async def test_a_browser_reaches_the_same_order_by_form_and_by_link(merchant: Merchant) -> None:
     fields = signed(merchant, form_fields(merchant))
     posted = await post_form(merchant, fields)
     assert posted.status_code == 303
@@ -79,14 +79,14 @@ async def test_a_browser_is_led_on_by_form_and_by_link_to_one_order(merchant: Me
     assert await orders_of(merchant) == 1
 
 
-async def test_the_same_signed_form_64_at_once_is_one_order(merchant: Merchant) -> None:
+async def test_the_same_signed_form_sent_64_times_at_once_makes_one_order(merchant: Merchant) -> None:
     fields = signed(merchant, form_fields(merchant))
     address = await at_once(lambda: post_form(merchant, fields))
     assert await orders_of(merchant) == 1
     assert (await post_form(merchant, fields)).headers["location"] == address
 
 
-async def test_what_a_form_says_beside_its_fields_changes_nothing(merchant: Merchant) -> None:
+async def test_query_parameters_of_a_posted_form_are_ignored(merchant: Merchant) -> None:
     fields = signed(merchant, form_fields(merchant))
     async with merchant.service.client() as page:
         answer = await page.post("/orders/authorize?order.amount=1.00&order.amount=2.00", data=dict(fields))
@@ -111,14 +111,14 @@ async def test_a_field_that_was_not_signed_breaks_the_signature(
     assert_refused(await post_form(merchant, more, Accept="*/*"), 401, "invalid_signature")
     page = await post_form(merchant, more)
     assert page.status_code == 401
-    # The form is unsigned, so no link on the page leads to an address from the form.
+    # The form is not signed, so no link on the page leads to an address from the form.
     assert f'href="{SHOP}' not in page.text
     assert 'href="http://evil.example' not in page.text
     assert "location" not in page.headers
     assert await orders_of(merchant) == 0
 
 
-async def test_an_unknown_merchant_is_answered_like_a_wrong_signature(merchant: Merchant) -> None:
+async def test_an_unknown_merchant_gets_the_same_answer_as_a_wrong_signature(merchant: Merchant) -> None:
     fields = signed(merchant, form_fields(merchant, merchantId="6f1c1d60-0000-4000-8000-000000000000"))
     wrong = [(name, "x" * 44 if name == "signature" else value) for name, value in fields]
     right_id = [(name, str(merchant.merchant_id) if name == "merchantId" else value) for name, value in wrong]
@@ -145,7 +145,7 @@ TWICE = [
 
 
 @pytest.mark.parametrize(("first", "second"), TWICE)
-async def test_a_field_given_twice_is_an_error(merchant: Merchant, first: str, second: str) -> None:
+async def test_a_duplicate_field_is_an_error(merchant: Merchant, first: str, second: str) -> None:
     fields = [*form_fields(merchant, **{"order.amount": None}), (first, "5.00"), (second, "5.00")]
     if "amount" not in first:
         fields.append(("order.amount", "5.00"))
@@ -155,7 +155,7 @@ async def test_a_field_given_twice_is_an_error(merchant: Merchant, first: str, s
 
 
 @pytest.mark.parametrize("name", ["merchantId", "MERCHANTID", "signature", "SIGNATURE"])
-async def test_who_signed_and_the_signature_stand_there_once(merchant: Merchant, name: str) -> None:
+async def test_the_merchant_id_and_the_signature_may_occur_only_once(merchant: Merchant, name: str) -> None:
     fields = signed(merchant, form_fields(merchant))
     value = dict(fields)["signature" if "sig" in name.lower() else "merchantId"]
     assert_refused(
@@ -177,7 +177,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("name", "value", "code"), WRONG)
-async def test_a_broken_field_is_named_as_it_was_sent(
+async def test_the_error_names_a_broken_field_as_it_was_sent(
     merchant: Merchant, name: str, value: str, code: str
 ) -> None:
     answer = await form(merchant, **{name: value})
@@ -186,7 +186,7 @@ async def test_a_broken_field_is_named_as_it_was_sent(
     assert await orders_of(merchant) == 0
 
 
-async def test_the_lenient_profile_drops_broken_prefill_and_says_so(service: Running) -> None:
+async def test_the_lenient_profile_drops_broken_prefill_with_a_warning(service: Running) -> None:
     async with make_merchant(service, profile=BodyProfile.LENIENT) as merchant:
         more = {
             "order.lineItems[5].quantity": "two",
@@ -208,13 +208,13 @@ HOSTILE: list[Fields] = [
 
 
 @pytest.mark.parametrize("more", HOSTILE, ids=lambda more: repr(more[0][0])[:20])
-async def test_names_that_we_do_not_know_are_signed_and_ignored(merchant: Merchant, more: Fields) -> None:
+async def test_unknown_field_names_are_signed_and_ignored(merchant: Merchant, more: Fields) -> None:
     answer = await post_form(merchant, signed(merchant, [*form_fields(merchant), *more]))
     record = await record_of(merchant, answer)
     assert (record["amount"], record["consumer"], record["items"]) == (100, None, None)
 
 
-async def test_what_cannot_be_read_is_refused_before_any_signature(merchant: Merchant) -> None:
+async def test_an_unreadable_form_is_refused_before_the_signature_is_checked(merchant: Merchant) -> None:
     fields = signed(merchant, form_fields(merchant))
     many = [*fields, *((f"f{n}", "") for n in range(5_000))]
     raw = urlencode(fields).encode()
@@ -230,7 +230,7 @@ async def test_what_cannot_be_read_is_refused_before_any_signature(merchant: Mer
     assert await orders_of(merchant) == 0
 
 
-async def test_a_thousand_line_items_are_read(merchant: Merchant) -> None:
+async def test_a_thousand_line_items_are_accepted(merchant: Merchant) -> None:
     items: dict[str, str | None] = {f"order.lineItems[{n}].name": f"Item {n}" for n in range(1000)}
     record = await record_of(merchant, await form(merchant, **items))
     assert [item["name"] for item in record["items"]] == [f"Item {n}" for n in range(1000)]

@@ -1,4 +1,4 @@
-"""`/orders/authorize` refuses a form that a person sent: a page with a way out, and the reasons in words."""
+"""When `/orders/authorize` refuses a person's form, it shows a page with the reasons and a way back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ def text_of(answer: Any) -> str:
     return " ".join(html.unescape(answer.text).split())
 
 
-async def test_a_broken_form_is_shown_in_words_with_the_signed_way_out(merchant: Merchant) -> None:
+async def test_the_page_for_a_broken_form_explains_the_error_and_links_to_the_signed_return_address(
+    merchant: Merchant,
+) -> None:
     fields = form_fields(merchant, capture="yes", **{"order.amount": "1.005", "order.currency": "<b>"})
     page = await post_form(merchant, signed(merchant, fields))
     assert page.status_code == 400
@@ -31,7 +33,7 @@ async def test_a_broken_form_is_shown_in_words_with_the_signed_way_out(merchant:
     assert "default-src 'none'" in page.headers["content-security-policy"]
 
 
-async def test_the_way_out_is_shown_only_where_it_can_be_read(merchant: Merchant) -> None:
+async def test_the_page_links_to_the_return_address_only_if_that_can_be_read(merchant: Merchant) -> None:
     for address in ("javascript:alert(1)", "http://user@shop.example/", "//evil.example", "http://a\\@b/"):
         page = await post_form(merchant, signed(merchant, form_fields(merchant, redirectCancelUrl=address)))
         assert page.status_code == 400
@@ -70,7 +72,7 @@ async def test_a_link_without_fields_says_what_is_missing(merchant: Merchant) ->
     assert "merchantId must be the merchant's GUID" in text_of(page)
 
 
-async def test_while_the_database_does_not_answer_a_browser_is_shown_a_page(
+async def test_while_the_database_does_not_answer_a_browser_gets_a_page(
     settings: config.Settings, own_database: dict[str, Any]
 ) -> None:
     async with opened_own(settings, own_database) as own, own.owner() as owner:

@@ -1,4 +1,4 @@
-"""An address whose host name can never resolve is refused when it is sent."""
+"""An address is refused when it is sent if its host name can never be resolved."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LONGEST = f"{LABEL}.{LABEL}.{LABEL}.{'b' * 61}"
 
 
 @pytest.mark.parametrize("host", [LABEL, f"{LABEL}.example", LONGEST, f"{LONGEST}."])
-def test_a_host_of_253_characters_with_parts_of_63_is_read(host: str) -> None:
+def test_a_host_of_253_characters_with_parts_of_63_is_accepted(host: str) -> None:
     assert read_address(f"https://{host}/x", https_only=True) == f"https://{host}/x"
 
 

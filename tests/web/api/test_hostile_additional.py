@@ -1,4 +1,4 @@
-"""Wrong data of a merchant about its customer, in every transport: no sale is lost, and little is stored."""
+"""Wrong data of a merchant about its customer, in every kind of request: no sale is lost, and little is stored."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ WRONG: dict[str, str] = {
     "out of range": '{"customerTransactionCount": 1e9999999999999999999999, "sameDevice": true}',
     "deep": '{"sameDevice": %s}' % ("[" * 60 + "]" * 60),
 }
-# These bodies are no JSON as the contract's own reader has it.
+# The contract's own parser does not accept these bodies as JSON.
 UNCHECKED = {"x-no-contract": "1"}
 SPOT = '"<here>"'
 MODEL = Model(
@@ -120,14 +120,16 @@ async def _little_is_kept_and_all_comes_out_again(own: Own, orders: int) -> None
 
 
 @pytest.mark.parametrize("carrier", [sdk, gateway, smi, click], ids=lambda each: each.__name__)
-async def test_nothing_wrong_in_it_costs_a_sale(own: Own, carrier: Carrier) -> None:
+async def test_wrong_additional_data_never_prevents_a_sale(own: Own, carrier: Carrier) -> None:
     for data in WRONG.values():
         await _paid(own, await carrier(own.merchant, data))
     await _little_is_kept_and_all_comes_out_again(own, len(WRONG))
 
 
 @pytest.mark.parametrize("as_link", [False, True], ids=["form", "link"])
-async def test_nor_does_it_where_a_browser_carries_it(own: Own, *, as_link: bool) -> None:
+async def test_wrong_additional_data_in_a_browser_s_form_or_link_never_prevents_a_sale(
+    own: Own, *, as_link: bool
+) -> None:
     name = "additionalData."
     hostile: tuple[list[tuple[str, str]], ...] = (
         [(f"{name}sameDevice", "true"), ("ADDITIONALDATA.samedevice", "false")],
@@ -153,12 +155,12 @@ WRONG_ELSEWHERE = (
 
 
 @pytest.mark.parametrize("body", WRONG_ELSEWHERE)
-def test_only_what_is_spared_is_spared(body: str) -> None:
+def test_wrong_json_is_tolerated_only_inside_the_named_member(body: str) -> None:
     with pytest.raises(BadJson):
         read_sparing(body.encode(), "additionalData")
 
 
-def test_what_is_spared_is_read_as_it_was_written_where_it_can_be() -> None:
+def test_the_readable_parts_of_the_tolerated_member_are_read() -> None:
     text = b'{"x": 1.50, "additionalData": {"n": NaN, "ok": 7, "twice": 1, "twice": 1, "t": "a\\u0000b", "o": {"a": [1]}}}'
     assert read_sparing(text, "additionalData") == {
         "x": Decimal("1.50"),

@@ -1,4 +1,4 @@
-"""The `Idempotency-Key` header."""
+"""Tests of the `Idempotency-Key` header."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ async def orders_of(merchant: Merchant) -> int:
 async def claim(
     merchant: Merchant, key: str, ago: timedelta, path: str = "/order", body: bytes = BODY
 ) -> None:
-    """As a first request leaves it that began so long ago and is still running, or crashed."""
+    """Write the row of a first request that began this long ago and is still running, or has crashed."""
     asked = hashlib.sha256(f"POST {path}?\n".encode() + body).digest()
     pool = merchant.service.context.pool
     assert await idempotency.claim(pool, merchant.merchant_id, key, asked, uuid4(), utc_now() - ago)
 
 
-async def test_the_same_key_and_body_answer_what_was_answered(merchant: Merchant) -> None:
+async def test_the_same_key_and_body_get_the_stored_answer(merchant: Merchant) -> None:
     key = secrets.token_hex(8)
     first, again = await create(merchant, key), await create(merchant, key)
     assert first.status_code == again.status_code == 200
@@ -53,7 +53,7 @@ async def test_the_same_key_and_body_answer_what_was_answered(merchant: Merchant
     assert await orders_of(merchant) == 1
 
 
-async def test_a_capture_is_replayed_without_a_second_one(merchant: Merchant) -> None:
+async def test_a_repeated_capture_gets_the_stored_answer_without_a_second_capture(merchant: Merchant) -> None:
     order = await merchant.approved("100.00")
     headers = {"Idempotency-Key": "cap"}
     first, again = [await merchant.move(order, "capture", "10.00", "c-1", headers=headers) for _ in range(2)]
@@ -87,7 +87,7 @@ async def test_two_merchants_do_not_share_keys(merchant: Merchant, auto_merchant
     assert first.json()["orderId"] != second.json()["orderId"]
 
 
-async def test_while_the_first_still_runs_the_second_is_told_to_wait(merchant: Merchant) -> None:
+async def test_while_the_first_request_runs_a_second_one_gets_a_retry_after(merchant: Merchant) -> None:
     await claim(merchant, "k", timedelta(0))
     answer = await create(merchant, "k")
     assert_refused(answer, 409, "idempotency_in_progress")
@@ -95,7 +95,7 @@ async def test_while_the_first_still_runs_the_second_is_told_to_wait(merchant: M
     assert await orders_of(merchant) == 0
 
 
-async def test_after_a_crash_of_the_first_the_request_runs_once(merchant: Merchant) -> None:
+async def test_after_a_crash_of_the_first_request_a_repetition_runs_once(merchant: Merchant) -> None:
     await claim(merchant, "k", idempotency.LEASE + timedelta(seconds=1))
     answers = await asyncio.gather(*(create(merchant, "k") for _ in range(8)))
     assert {answer.status_code for answer in answers} <= {200, 409}
@@ -103,12 +103,14 @@ async def test_after_a_crash_of_the_first_the_request_runs_once(merchant: Mercha
     assert await orders_of(merchant) == 1
 
 
-async def test_a_crashed_first_does_not_free_the_key_for_another_request(merchant: Merchant) -> None:
+async def test_after_a_crash_of_the_first_request_the_key_cannot_be_used_for_another_request(
+    merchant: Merchant,
+) -> None:
     await claim(merchant, "k", idempotency.LEASE + timedelta(seconds=1), body=b"{}")
     assert_refused(await create(merchant, "k"), 422, "idempotency_key_reused")
 
 
-async def test_after_a_day_the_key_is_free(merchant: Merchant) -> None:
+async def test_after_a_day_the_key_can_be_used_again(merchant: Merchant) -> None:
     await claim(merchant, "k", idempotency.KEPT + timedelta(seconds=1), body=b"{}")
     assert (await create(merchant, "k")).status_code == 200
 
@@ -117,7 +119,7 @@ async def test_after_a_day_the_key_is_free(merchant: Merchant) -> None:
     ("path", "body", "status"),
     [("/order", {"amount": 1}, 400), ("/order", order_body("0.50"), 400), ("/order/x/capture", {}, 422)],
 )
-async def test_a_refusal_is_kept_too(
+async def test_a_refusal_is_stored_too(
     merchant: Merchant, path: str, body: dict[str, Any], status: int
 ) -> None:
     order = await merchant.approved("100.00")
@@ -130,7 +132,7 @@ async def test_a_refusal_is_kept_too(
     assert again.headers["idempotency-replayed"] == "true"
 
 
-async def test_a_kept_refusal_stays_one_after_the_reason_is_gone(merchant: Merchant) -> None:
+async def test_a_stored_refusal_is_repeated_even_if_its_reason_is_gone(merchant: Merchant) -> None:
     order = await merchant.approved("100.00")
     headers = {"Idempotency-Key": "k"}
     assert_refused(
@@ -140,7 +142,7 @@ async def test_a_kept_refusal_stays_one_after_the_reason_is_gone(merchant: Merch
     again = await merchant.move(order, "refund", "5.00", "r", headers=headers)
     assert again.headers["idempotency-replayed"] == "true"
     assert_refused(again, 422, "refund_exceeds_captured")
-    # The reference itself was freed by the refusal.
+    # The refusal has released the reference.
     assert (await merchant.move(order, "refund", "5.00", "r")).status_code == 200
 
 
@@ -176,7 +178,7 @@ async def test_20_simultaneous_creations_with_one_key_make_one_order(merchant: M
     assert (await create(merchant, "k")).content == good[0].content
 
 
-async def test_a_key_never_answers_for_money_that_did_not_move(merchant: Merchant) -> None:
+async def test_a_key_never_returns_success_for_money_that_did_not_move(merchant: Merchant) -> None:
     order = await merchant.approved("100.00")
     assert (await merchant.move(order, "capture", "100.00")).status_code == 200
 

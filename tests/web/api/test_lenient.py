@@ -1,4 +1,4 @@
-"""The lenient profile corrects or drops wrong input of a shopper, so that no sale is lost."""
+"""The lenient profile corrects or drops a shopper's wrong input, so that no sale is lost."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def send(merchant: Merchant, body: dict[str, Any]) -> httpx.Response:
 
 
 async def taken(merchant: Merchant, body: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """The record of an accepted order, and its warnings as (field, code)."""
+    """Return the record of an accepted order, and its warnings as (field, code)."""
     answer = await send(merchant, body)
     assert answer.status_code == 200, answer.text
     record = await merchant.read(answer.json())
@@ -38,7 +38,7 @@ async def taken(merchant: Merchant, body: dict[str, Any]) -> tuple[dict[str, Any
 
 
 def at(record: dict[str, Any], path: str) -> Any:
-    """The value at a dotted path."""
+    """Return the value at a dotted path."""
     value: Any = record
     for name in path.replace("[0]", ".0").split("."):
         value = value[int(name)] if isinstance(value, list) else value[name]
@@ -72,7 +72,7 @@ NORMALISED: list[tuple[str, object, object]] = [
 
 
 @pytest.mark.parametrize(("path", "typed", "kept"), NORMALISED, ids=lambda value: repr(value)[:24])
-async def test_what_the_shopper_typed_is_put_right_without_a_warning(
+async def test_a_shopper_s_typing_errors_are_corrected_without_a_warning(
     lenient: Merchant, path: str, typed: object, kept: object
 ) -> None:
     record, warnings = await taken(lenient, changed(path, typed))
@@ -80,7 +80,7 @@ async def test_what_the_shopper_typed_is_put_right_without_a_warning(
     assert warnings == []
 
 
-async def test_a_grouped_side_amount_is_read(lenient: Merchant) -> None:
+async def test_a_grouped_tax_or_shipping_amount_is_accepted(lenient: Merchant) -> None:
     body = {**copy.deepcopy(FULL), "amount": "1500.00", "taxAmount": "1,234.50", "shippingAmount": " 12.00 "}
     record, warnings = await taken(lenient, body)
     assert (record["taxAmount"], record["shippingAmount"]) == (1234.5, 12)
@@ -116,7 +116,7 @@ DROPPED: list[tuple[str, object, str]] = [
 
 
 @pytest.mark.parametrize(("path", "typed", "code"), DROPPED, ids=lambda value: repr(value)[:24])
-async def test_prefill_that_breaks_a_rule_is_dropped_and_named(
+async def test_prefill_that_breaks_a_rule_is_dropped_with_a_warning(
     lenient: Merchant, path: str, typed: object, code: str
 ) -> None:
     record, warnings = await taken(lenient, changed(path, typed))
@@ -124,19 +124,19 @@ async def test_prefill_that_breaks_a_rule_is_dropped_and_named(
     assert at(record, path) is None
     strict = changed(path, typed)
     assert record["amount"] == float(strict["amount"])
-    # Its neighbours stay.
+    # The other fields of the object are kept.
     if path.startswith("consumer."):
         others = {name for name in FULL["consumer"] if f"consumer.{name}" != path}
         assert all(record["consumer"][name] == FULL["consumer"][name] for name in others)
 
 
-async def test_an_item_that_is_no_object_is_dropped_and_named(lenient: Merchant) -> None:
+async def test_an_item_that_is_no_object_is_dropped_with_a_warning(lenient: Merchant) -> None:
     record, warnings = await taken(lenient, changed("items", ["shoe", {"name": "Lace"}]))
     assert warnings == [("items[0]", "wrong_type")]
     assert [item["name"] for item in record["items"]] == ["Lace"]
 
 
-async def test_all_that_was_dropped_is_named_together(lenient: Merchant) -> None:
+async def test_all_dropped_fields_are_named_together(lenient: Merchant) -> None:
     body = changed("consumer", {"phoneNumber": "1", "email": "x"})
     body["billing"] = {"city": "San Francisco"}
     _, warnings = await taken(lenient, body)
@@ -145,7 +145,7 @@ async def test_all_that_was_dropped_is_named_together(lenient: Merchant) -> None
     }  # fmt: skip
 
 
-async def test_a_dropped_field_leaves_an_order_that_can_be_paid(lenient: Merchant) -> None:
+async def test_an_order_with_a_dropped_field_can_be_paid(lenient: Merchant) -> None:
     from support.makers import complete
 
     body = changed("billing", {"city": "ab"})
@@ -177,7 +177,7 @@ NEVER_RELAXED: list[tuple[str, object, str]] = [
 
 
 @pytest.mark.parametrize(("path", "typed", "code"), NEVER_RELAXED, ids=lambda value: repr(value)[:24])
-async def test_rules_about_money_and_the_merchant_never_relax(
+async def test_rules_about_money_and_the_merchant_are_never_relaxed(
     lenient: Merchant, path: str, typed: object, code: str
 ) -> None:
     answer = await send(lenient, changed(path, typed))
@@ -189,7 +189,7 @@ async def test_rules_about_money_and_the_merchant_never_relax(
     ("path", "typed"),
     [("consumer.phoneNumber", "+12125550100"), ("billing.state", "Florida"), ("billing.postcode", "94103-1234"), ("taxAmount", 8.879999999999999)],
 )  # fmt: skip
-async def test_the_strict_profile_puts_nothing_right(merchant: Merchant, path: str, typed: object) -> None:
+async def test_the_strict_profile_corrects_nothing(merchant: Merchant, path: str, typed: object) -> None:
     answer = await merchant.http.post("/order", json=changed(path, typed))
     assert_refused(answer, 400, "validation_failed")
     assert [field for field, _ in failures(answer)] == [path]

@@ -1,4 +1,5 @@
-"""Signed requests and shop systems: the same profile, currency rule and warnings about unknown fields."""
+"""Signed requests and requests of shop systems have the same profiles, currency rule and warnings about unknown
+fields."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def body_of(entry: str, **order: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize(("amount", "cents"), [("1,234.50", 123450), (12.649999999999999, 1265)])
-def test_lenient_reads_the_amount_and_strict_says_that_it_would(
+def test_the_lenient_profile_reads_the_amount_and_the_strict_profile_says_that_the_lenient_one_would(
     entry: str, amount: object, cents: int
 ) -> None:
     body = body_of(entry, amount=amount)
@@ -51,7 +52,7 @@ def test_lenient_reads_the_amount_and_strict_says_that_it_would(
 
 @pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize("amount", ["1,23.50", "1234,50", "1.234,50", ",123", "12.655", " 12.65"])
-def test_nothing_looser_is_an_amount(entry: str, amount: str) -> None:
+def test_any_looser_text_is_no_amount(entry: str, amount: str) -> None:
     for profile in BodyProfile:
         with pytest.raises(Refused) as refused:
             read(entry, body_of(entry, amount=amount), profile)
@@ -68,7 +69,7 @@ def test_nothing_looser_is_an_amount(entry: str, amount: str) -> None:
         ("smi", {"shipping": [1]}, ["order.shipping"]),
     ],
 )
-def test_side_amounts_that_cannot_be_are_dropped_and_named(
+def test_impossible_tax_and_shipping_amounts_are_dropped_with_a_warning(
     entry: str, sides: dict[str, Any], fields: list[str]
 ) -> None:
     asked = read(entry, body_of(entry, **sides), BodyProfile.LENIENT)
@@ -76,7 +77,7 @@ def test_side_amounts_that_cannot_be_are_dropped_and_named(
     assert asked.document["taxAmount"] is asked.document["shippingAmount"] is None
 
 
-def test_an_empty_list_of_metadata_is_an_empty_map() -> None:
+def test_an_empty_list_as_metadata_is_read_as_an_empty_object() -> None:
     body = {**body_of("sdk"), "metadata": []}
     assert read("sdk", body, BodyProfile.LENIENT).document["metadata"] == {}
     with pytest.raises(Refused) as refused:
@@ -87,7 +88,9 @@ def test_an_empty_list_of_metadata_is_an_empty_map() -> None:
 @pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize("profile", list(BodyProfile))
 @pytest.mark.parametrize("currency", ["EUR", "usd", "", None])
-def test_no_profile_relaxes_the_currency(entry: str, profile: BodyProfile, currency: str | None) -> None:
+def test_no_profile_relaxes_the_rule_about_the_currency(
+    entry: str, profile: BodyProfile, currency: str | None
+) -> None:
     with pytest.raises(Refused) as refused:
         read(entry, body_of(entry, currency=currency), profile)
     assert refused.value.code is Code.VALIDATION_FAILED
@@ -96,7 +99,9 @@ def test_no_profile_relaxes_the_currency(entry: str, profile: BodyProfile, curre
 
 
 @pytest.mark.parametrize("profile", list(BodyProfile))
-def test_unknown_fields_of_a_signed_request_are_named_at_every_level(profile: BodyProfile) -> None:
+def test_unknown_fields_of_a_signed_request_are_named_in_warnings_at_every_level(
+    profile: BodyProfile,
+) -> None:
     body = body_of("sdk", taxamount=1, customer={"firstname": "J"}, lineItems=[{"sku": "1", "unit_price": 2}])
     body |= {"callbackURL": "https://x.example", "additionalData": {"anything": 1}, "metadata": {"free": "x"}}
     warnings = read("sdk", body, profile).warnings

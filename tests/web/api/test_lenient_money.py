@@ -1,4 +1,5 @@
-"""The lenient profile on captures, voids and refunds: a shop that ships is paid, whatever its floats did to the amount."""
+"""The lenient profile on captures, voids and refunds: a shop that ships is paid even if its floats distort the
+amount."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ async def lenient(service: Running) -> AsyncIterator[Merchant]:
 async def send(
     merchant: Merchant, order: dict[str, Any], operation: str, amount: str, query: str = "", **headers: str
 ) -> httpx.Response:
-    """The call with its amount as this very JSON text."""
+    """Send the call with exactly this JSON text as its amount."""
     body = f'{{"amount": {amount}, "merchantReference": "k-{operation}"}}'
     path = f"/order/{order['orderId']}/{operation}{query}"
     return await merchant.http.post(path, content=body, headers={**JSON, **LENIENT, **headers})
@@ -44,7 +45,7 @@ async def half_captured(merchant: Merchant) -> dict[str, Any]:
     ("amount", "cents"),
     [("12.649999999999999", "12.65"), ('"12.649999999999999"', "12.65"), ('"499.00"', "499.00")],
 )
-async def test_float_noise_is_the_cent_that_it_misses(
+async def test_an_amount_with_float_noise_is_read_as_the_intended_cents(
     lenient: Merchant, operation: str, amount: str, cents: str
 ) -> None:
     order = await half_captured(lenient)
@@ -54,14 +55,14 @@ async def test_float_noise_is_the_cent_that_it_misses(
     assert (done.status_code, done.json()["amount"]) == (200, float(cents))
     again = await send(lenient, order, operation, amount, **{"Idempotency-Key": "one"})
     assert (again.content, again.headers["idempotency-replayed"]) == (done.content, "true")
-    # A duplicate is judged by the cent that was read, in whatever form it comes.
+    # A duplicate is recognized by its cents, whatever the notation of the amount is.
     repeated = await send(lenient, order, operation, f'"{cents}"')
     assert_refused(repeated, 422, "duplicate_reference")
     assert repeated.json()["original"]["sameRequest"] is True
 
 
 @pytest.mark.parametrize("operation", ["capture", "refund"])
-async def test_grouped_text_is_read(lenient: Merchant, operation: str) -> None:
+async def test_an_amount_in_grouped_text_is_accepted(lenient: Merchant, operation: str) -> None:
     order = await lenient.approved("2000.00")
     if operation == "refund":
         await lenient.move(order, "capture", "2000.00", "all")
@@ -85,7 +86,7 @@ async def test_grouped_text_is_read(lenient: Merchant, operation: str) -> None:
         "1e-9",
     ],
 )
-async def test_nothing_looser_moves_money(lenient: Merchant, operation: str, amount: str) -> None:
+async def test_any_looser_amount_moves_no_money(lenient: Merchant, operation: str, amount: str) -> None:
     order = {"orderId": (await lenient.create())["orderId"]}
     refused = await send(lenient, order, operation, amount)
     assert_refused(refused, 422, "invalid_amount")
@@ -94,7 +95,7 @@ async def test_nothing_looser_moves_money(lenient: Merchant, operation: str, amo
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("amount", ["12.649999999999999", '"1,234.50"'])
-async def test_a_strict_refusal_that_lenient_would_have_read_says_so(
+async def test_a_refusal_of_the_strict_profile_says_if_the_lenient_one_would_accept_the_amount(
     merchant: Merchant, operation: str, amount: str
 ) -> None:
     order = await merchant.create()
@@ -117,7 +118,7 @@ async def test_a_strict_refusal_that_lenient_would_have_read_says_so(
         ("consumer.phoneNumber", "(212) 555-0100", "validation_failed"),
     ],
 )
-async def test_so_does_a_strict_refusal_of_an_order(
+async def test_the_strict_refusal_of_an_order_says_if_the_lenient_profile_would_accept_it(
     merchant: Merchant, path: str, value: object, code: str
 ) -> None:
     refused = await merchant.http.post("/order", json=changed(path, value))
@@ -128,7 +129,7 @@ async def test_so_does_a_strict_refusal_of_an_order(
     assert "acceptedByProfile" not in both.json()
 
 
-async def test_an_order_is_created_with_the_cents_that_were_meant(lenient: Merchant) -> None:
+async def test_an_order_is_created_with_the_intended_cents(lenient: Merchant) -> None:
     body = {
         **FULL,
         "amount": 1234.5600000000001,
@@ -154,7 +155,7 @@ async def test_an_order_is_created_with_the_cents_that_were_meant(lenient: Merch
         ({"taxAmount": 119.97, "shippingAmount": None}, ["taxAmount"]),
     ],
 )
-async def test_tax_and_shipping_that_cannot_be_are_dropped_and_named(
+async def test_impossible_tax_and_shipping_are_dropped_with_a_warning(
     lenient: Merchant, sides: dict[str, object], dropped: list[str]
 ) -> None:
     answer = await lenient.http.post("/order", json={**FULL, **sides}, headers=LENIENT)
@@ -164,7 +165,7 @@ async def test_tax_and_shipping_that_cannot_be_are_dropped_and_named(
     assert all(record[name] is None for name in dropped)
 
 
-async def test_an_exponent_beyond_any_amount_is_refused_and_breaks_nothing(lenient: Merchant) -> None:
+async def test_a_huge_exponent_is_refused_without_an_error_of_the_service(lenient: Merchant) -> None:
     for literal in ("1e9999999", "-1e9999999", "1e-9999999"):
         body = json.dumps({**FULL, "taxAmount": "@", "amount": 120}).replace('"@"', literal)
         answer = await lenient.http.post("/order", content=body, headers={**JSON, **LENIENT})

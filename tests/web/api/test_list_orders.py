@@ -1,4 +1,5 @@
-"""`GET /orders`: a merchant finds its orders by reference, status and date, page by page, and never another merchant's orders."""
+"""`GET /orders`: a merchant finds its own orders by reference, status and date, page by page, but never another
+merchant's."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ async def listed(merchant: Merchant, **query: Any) -> dict[str, Any]:
 
 
 async def walked(merchant: Merchant, **query: Any) -> list[str]:
-    """The order ids of all pages."""
+    """Return the order ids of all pages."""
     ids, cursor = [], None
     while True:
         page = await listed(merchant, **query, **({"cursor": cursor} if cursor else {}))
@@ -32,11 +33,11 @@ async def walked(merchant: Merchant, **query: Any) -> list[str]:
             return ids
 
 
-async def test_an_empty_account_has_an_empty_list(merchant: Merchant) -> None:
+async def test_a_merchant_without_orders_has_an_empty_list(merchant: Merchant) -> None:
     assert await listed(merchant) == {"data": [], "hasMore": False, "nextCursor": None}
 
 
-async def test_orders_are_listed_newest_first_as_each_is_read(merchant: Merchant) -> None:
+async def test_orders_are_listed_newest_first_and_like_single_orders(merchant: Merchant) -> None:
     made = [await merchant.create() for _ in range(2)]
     paid = await merchant.approved("100.00")
     await merchant.move(paid, "capture", "40.00", "c-1")
@@ -45,7 +46,7 @@ async def test_orders_are_listed_newest_first_as_each_is_read(merchant: Merchant
     assert page["data"][0]["captures"][0]["merchantReference"] == "c-1"
 
 
-async def test_every_page_size_walks_every_order_once_also_while_orders_are_created(
+async def test_with_every_page_size_each_order_is_listed_once_even_while_orders_are_created(
     merchant: Merchant,
 ) -> None:
     made = [(await merchant.create())["orderId"] for _ in range(7)]
@@ -68,7 +69,7 @@ async def test_a_reference_finds_all_orders_that_have_it(merchant: Merchant, aut
     assert await walked(merchant, merchantReference="") == [nameless]
 
 
-async def test_status_narrows_and_may_name_several(merchant: Merchant) -> None:
+async def test_the_filter_status_may_name_several_statuses(merchant: Merchant) -> None:
     created = (await merchant.create())["orderId"]
     approved = (await merchant.approved("100.00"))["orderId"]
     assert await walked(merchant, status="Approved") == [approved]
@@ -77,23 +78,23 @@ async def test_status_narrows_and_may_name_several(merchant: Merchant) -> None:
     assert await walked(merchant, status="Declined") == []
 
 
-async def test_dates_include_their_beginning_and_not_their_end(merchant: Merchant) -> None:
+async def test_a_range_of_dates_includes_its_beginning_but_not_its_end(merchant: Merchant) -> None:
     order = await merchant.create()
     record = await merchant.read(order)
     at = datetime.fromisoformat(record["createdDateTime"])
-    # Shown to the millisecond, kept to the microsecond.
+    # Times are shown to the millisecond, but stored to the microsecond.
     after = (at + timedelta(milliseconds=1)).isoformat()
     assert await walked(merchant, createdFrom=at.isoformat(), createdTo=after) == [order["orderId"]]
     assert await walked(merchant, createdFrom=after) == []
     assert await walked(merchant, createdTo=at.isoformat()) == []
     day = at.astimezone(UTC).date()
     assert await walked(merchant, createdFrom=day, createdTo=day + timedelta(days=1)) == [order["orderId"]]
-    # A plus sign that nobody encoded.
+    # A plus sign that the client did not encode.
     answer = await merchant.http.get(f"/orders?createdFrom={day}T00:00:00+00:00")
     assert len(answer.json()["data"]) == 1
 
 
-async def test_a_page_reads_no_more_orders_than_its_bound_and_goes_on_behind_them(
+async def test_a_page_reads_a_limited_number_of_orders_and_the_next_page_continues_after_them(
     merchant: Merchant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paid = (await merchant.approved("100.00"))["orderId"]
@@ -106,7 +107,7 @@ async def test_a_page_reads_no_more_orders_than_its_bound_and_goes_on_behind_the
     assert len(await walked(merchant, status="Created,Approved", limit=5)) == 6
 
 
-async def test_a_page_of_large_orders_ends_early_and_loses_none(
+async def test_a_page_of_large_orders_ends_early_and_no_order_is_lost(
     merchant: Merchant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = [(await merchant.create(description="x" * 4000))["orderId"] for _ in range(5)]
@@ -139,7 +140,7 @@ async def test_another_merchants_orders_are_never_listed(merchant: Merchant, aut
         "019aa3c4-7b10-7c3e-9a51-2f6d8e0b4c11",
     ],
 )
-async def test_a_cursor_that_is_none_is_a_clear_refusal(merchant: Merchant, cursor: str) -> None:
+async def test_an_invalid_cursor_is_refused_with_an_explanation(merchant: Merchant, cursor: str) -> None:
     answer = await merchant.http.get("/orders", params={"cursor": cursor}, headers={"x-no-contract": "1"})
     if len(cursor) < 5000:
         assert_refused(answer, 400, "validation_failed")
@@ -149,7 +150,7 @@ async def test_a_cursor_that_is_none_is_a_clear_refusal(merchant: Merchant, curs
         assert answer.status_code in {400, 414}
 
 
-async def test_a_cursor_belongs_to_its_filters(merchant: Merchant) -> None:
+async def test_a_cursor_works_only_with_its_own_filters(merchant: Merchant) -> None:
     for _ in range(3):
         await merchant.create()
     cursor = (await listed(merchant, limit=1, status="Created"))["nextCursor"]
@@ -176,7 +177,7 @@ async def test_a_cursor_belongs_to_its_filters(merchant: Merchant) -> None:
         ("page=2", "malformed_request", ["page"]),
     ],
 )
-async def test_a_query_that_cannot_be_read_is_refused_by_its_names(
+async def test_an_unreadable_query_is_refused_and_the_error_names_its_parameters(
     merchant: Merchant, query: str, code: str, fields: list[str]
 ) -> None:
     answer = await merchant.http.get(f"/orders?{query}")
@@ -190,7 +191,7 @@ async def test_without_a_token_it_is_401(merchant: Merchant) -> None:
 
 
 async def test_dates_bound_the_ids_that_are_read(merchant: Merchant) -> None:
-    """In production, where ids and orders have one clock: what is older than a listing asks for is not read."""
+    """In production, ids and orders use the same clock, so rows older than the requested dates are not read."""
     before = datetime.now(UTC)
     order = await merchant.create()
     low, high = _id_at(before, -timedelta(minutes=5)), _id_at(before, timedelta(minutes=5))
@@ -202,7 +203,7 @@ async def test_dates_bound_the_ids_that_are_read(merchant: Merchant) -> None:
     )
 
 
-async def test_the_list_answers_what_the_order_body_said(merchant: Merchant) -> None:
+async def test_the_list_returns_the_order_s_data_as_it_was_sent(merchant: Merchant) -> None:
     await merchant.http.post("/order", json=order_body("12.30", metadata={"cart": "7"}))
     (order,) = (await listed(merchant))["data"]
     assert (order["amount"], order["metadata"]) == (12.3, {"cart": "7"})

@@ -1,4 +1,4 @@
-"""`cuota_orders_total` counts each order under the status that it came to."""
+"""`cuota_orders_total` counts each order under each status that the order gets."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ CAME_TO = {
 
 
 def orders() -> dict[str, float]:
-    """The counter's values by status."""
+    """Return the counter's values by status."""
     (family,) = (each for each in REGISTRY.collect() if each.name == "cuota_orders")
     return {each.labels["status"]: each.value for each in family.samples if each.name == "cuota_orders_total"}
 
 
 @pytest.mark.parametrize("name", [each.name for each in EVENT_TYPES])
-def test_an_event_counts_its_order_under_the_status_it_came_to_and_under_no_other(name: str) -> None:
+def test_an_event_counts_its_order_under_the_new_status_and_no_other(name: str) -> None:
     before = orders()
     count(Event(name, 100))
     after = orders()

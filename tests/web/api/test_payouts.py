@@ -1,4 +1,4 @@
-"""`/payouts`, `/balance` and `/terms`: a merchant reads what it was paid, line by line, and never another merchant's."""
+"""`/payouts`, `/balance` and `/terms`: a merchant reads its own payouts line by line, but never another merchant's."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def read(merchant: Merchant, path: str, **query: Any) -> dict[str, Any]:
 
 
 async def walked(merchant: Merchant, path: str, **query: Any) -> list[dict[str, Any]]:
-    """The entries of all pages."""
+    """Return the entries of all pages."""
     found: list[dict[str, Any]] = []
     after: dict[str, str] = {}
     while True:
@@ -59,7 +59,7 @@ async def test_a_page_does_not_shift_when_a_payout_is_added(merchant: Merchant) 
     assert [each["payoutId"] for each in [*first["data"], *rest["data"]]] == ids[::-1]
 
 
-async def test_status_filters_and_may_name_several(merchant: Merchant) -> None:
+async def test_the_filter_status_may_name_several_statuses(merchant: Merchant) -> None:
     states = ("created", "sent", "paid", "returned")
     ids = {state: await paid(merchant, Row("capture", 100), status=state) for state in states}
     for state, payout_id in ids.items():
@@ -89,7 +89,7 @@ async def test_a_payout_has_totals_by_type_and_over_all_lines_to_the_cent(mercha
     }
 
 
-async def test_lines_name_the_order_and_the_references_and_come_in_line_order(merchant: Merchant) -> None:
+async def test_lines_have_the_order_and_the_references_and_are_sorted_by_number(merchant: Merchant) -> None:
     order = UUID((await merchant.create(merchantReference="A-7"))["orderId"])
     await paid(merchant, Row("capture", 100))
     rows = [
@@ -115,7 +115,7 @@ async def test_an_amount_of_eighteen_digits_is_exact(merchant: Merchant) -> None
 
 
 @pytest.mark.parametrize("below", ["", "/lines"])
-async def test_another_merchants_payout_is_answered_like_one_that_nobody_has(
+async def test_another_merchant_s_payout_gets_the_same_answer_as_an_unknown_payout(
     merchant: Merchant, auto_merchant: Merchant, below: str
 ) -> None:
     theirs = await paid(auto_merchant, Row("capture", 100))
@@ -125,7 +125,7 @@ async def test_another_merchants_payout_is_answered_like_one_that_nobody_has(
 
 
 @pytest.mark.parametrize("query", ["limit=0", "limit=101", "limit=x", "after=x", "status=done", "format=xml"])
-async def test_a_wrong_parameter_is_named(merchant: Merchant, query: str) -> None:
+async def test_the_error_names_a_wrong_parameter(merchant: Merchant, query: str) -> None:
     answer = await merchant.http.get(f"/payouts?{query}")
     assert_refused(answer, 400, "validation_failed")
     assert failures(answer) == [(query.partition("=")[0], "invalid")]
@@ -165,7 +165,7 @@ async def test_the_balance_of_a_merchant_without_movements_is_zero(merchant: Mer
     }  # fmt: skip
 
 
-async def test_the_balance_separates_what_is_carried_from_what_is_new(merchant: Merchant) -> None:
+async def test_the_balance_separates_the_carried_amount_from_the_new_amount(merchant: Merchant) -> None:
     now = datetime.now(UTC)
     await write_account(merchant)
     await write_lines(merchant, [Row("capture", 500, at=now - timedelta(days=3))])
@@ -184,7 +184,7 @@ async def test_a_capture_is_pending_before_it_has_a_line(merchant: Merchant) -> 
     assert (await read(merchant, "/balance"))["pending"] == 25
 
 
-async def test_a_debt_is_shown_and_nothing_will_be_paid(merchant: Merchant) -> None:
+async def test_with_a_debt_the_balance_shows_it_and_no_payout_is_expected(merchant: Merchant) -> None:
     await write_account(merchant)
     await write_lines(merchant, [Row("refund", -2500, at=CLOSED)])
     found = await read(merchant, "/balance")

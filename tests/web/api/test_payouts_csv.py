@@ -1,4 +1,5 @@
-"""Payouts and lines as CSV: any reader reads them, no spreadsheet executes them, and their size costs no memory."""
+"""Payouts and lines as CSV: every CSV reader can read them, no spreadsheet executes their texts, and large files need
+little memory."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ async def table(merchant: Merchant, path: str, **more: str) -> list[dict[str, st
     return list(csv.DictReader(io.StringIO(answer.content.decode("utf-8"), newline="")))
 
 
-async def test_a_payout_s_file_has_the_terms_of_its_sum(merchant: Merchant) -> None:
+async def test_the_row_of_a_payout_has_all_parts_of_its_sum(merchant: Merchant) -> None:
     await paid(
         merchant, Row("capture", 11996), Row("fee", 0, -738), Row("refund", -2000), Row("fee_returned", 0, 100),
         Row("reserve_held", -750), Row("reserve_released", 10), Row("adjustment", -5), Row("payout_returned", 7),
@@ -46,7 +47,7 @@ async def test_a_payout_s_file_has_the_terms_of_its_sum(merchant: Merchant) -> N
     assert (row["amount"], row["bankAccountLast4"], row["lineCount"]) == ("86.20", "6789", "8")
 
 
-async def test_every_payout_is_in_the_file_and_status_filters_it(merchant: Merchant) -> None:
+async def test_the_file_has_every_payout_and_the_filter_status_applies(merchant: Merchant) -> None:
     count = payout_csv.PAYOUTS_AT_ONCE + 3
     ids = [await paid(merchant, Row("capture", 1)) for _ in range(count)]
     ids.append(await paid(merchant, Row("capture", 1), status="sent"))
@@ -54,7 +55,7 @@ async def test_every_payout_is_in_the_file_and_status_filters_it(merchant: Merch
     assert [row["payoutId"] for row in await table(merchant, "/payouts?status=sent")] == ids[-1:]
 
 
-async def test_a_line_s_row_has_the_order_the_fee_and_its_rates(merchant: Merchant) -> None:
+async def test_the_row_of_a_line_has_the_order_the_fee_and_the_rates(merchant: Merchant) -> None:
     await write_terms(merchant)
     order = UUID((await merchant.create("119.96", merchantReference="A-7"))["orderId"])
     payout_id = await paid(
@@ -69,13 +70,13 @@ async def test_a_line_s_row_has_the_order_the_fee_and_its_rates(merchant: Mercha
     assert capture["orderYear"] == capture["orderedAt"][:4]
 
 
-async def test_the_columns_stay_as_they_are_documented() -> None:
+async def test_the_columns_are_the_documented_ones() -> None:
     assert payout_csv.LINE_COLUMNS[:5] == ("payoutId", "payoutNumber", "settlementDate", "lineId", "type")
     assert (len(payout_csv.LINE_COLUMNS), len(payout_csv.PAYOUT_COLUMNS)) == (26, 23)
 
 
 @pytest.mark.parametrize("text", EVIL)
-async def test_no_text_of_a_merchant_is_a_formula_and_each_can_be_read_back(
+async def test_a_merchant_s_text_is_never_a_formula_and_can_be_read_back(
     merchant: Merchant, text: str
 ) -> None:
     order = UUID((await merchant.create(merchantReference=text))["orderId"])
@@ -86,14 +87,14 @@ async def test_no_text_of_a_merchant_is_a_formula_and_each_can_be_read_back(
         assert written.removeprefix("'") == text
 
 
-def test_text_that_begins_with_a_tab_or_a_line_end_is_made_safe_too() -> None:
+def test_text_that_begins_with_a_tab_or_a_line_break_is_escaped_too() -> None:
     assert [csv_text.safe(text) for text in ("\t=1", "\r=1", "\n=1", "\uff1d1", "", None)] == [
         "'\t=1", "'\r=1", "'\n=1", "'\uff1d1", "", "",
     ]  # fmt: skip
 
 
 @pytest.mark.skipif(shutil.which("php") is None, reason="php-cli is not installed")
-async def test_a_second_reader_reads_the_same_fields(merchant: Merchant) -> None:
+async def test_another_csv_reader_reads_the_same_fields(merchant: Merchant) -> None:
     orders = [UUID((await merchant.create(merchantReference=text))["orderId"]) for text in EVIL]
     rows = [Row("capture", 100, 0, order, text) for order, text in zip(orders, EVIL, strict=True)]
     payout_id = await paid(merchant, *rows)
@@ -107,20 +108,20 @@ async def test_a_second_reader_reads_the_same_fields(merchant: Merchant) -> None
     assert [json.loads(line) for line in said.splitlines()] == ours
 
 
-async def test_the_file_has_everything_so_pages_are_refused(merchant: Merchant) -> None:
+async def test_the_file_has_all_rows_so_parameters_of_pages_are_refused(merchant: Merchant) -> None:
     answer = await merchant.http.get("/payouts?format=csv&limit=5&after=x")
     assert_refused(answer, 400, "validation_failed")
     assert {field for field, _ in failures(answer)} == {"limit", "after"}
 
 
-async def test_head_of_a_file_reads_no_line(merchant: Merchant) -> None:
+async def test_a_head_request_for_a_file_reads_no_lines(merchant: Merchant) -> None:
     payout_id = await paid(merchant, Row("capture", 1))
     head = await merchant.http.head(f"/payouts/{payout_id}/lines?format=csv")
     assert (head.status_code, head.content) == (200, b"")
     assert head.headers["content-type"].startswith("text/csv")
 
 
-async def test_the_parameter_wins_over_the_header(merchant: Merchant) -> None:
+async def test_the_parameter_takes_precedence_over_the_header(merchant: Merchant) -> None:
     answer = await merchant.http.get("/payouts?format=json", headers={"Accept": "text/csv"})
     assert answer.json()["data"] == []
 
@@ -133,7 +134,7 @@ async def test_the_parameter_wins_over_the_header(merchant: Merchant) -> None:
         ("application/json;q=0.1,text/csv;q=0.2", True),
     ],
 )  # fmt: skip
-def test_csv_is_sent_to_those_who_name_it(accept: str, *, csv_wanted: bool) -> None:
+def test_csv_is_sent_only_to_clients_that_request_it(accept: str, *, csv_wanted: bool) -> None:
     assert accepts_csv(accept) is csv_wanted
 
 
@@ -154,5 +155,5 @@ async def test_two_hundred_thousand_lines_take_no_more_memory_than_a_few_pages(m
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert rows == count + 1
-    # The whole file has about 40 MB.
+    # The whole file is about 40 MB large.
     assert peak < 10_000_000

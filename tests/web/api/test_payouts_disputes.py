@@ -22,7 +22,7 @@ from web.api.test_payouts import read
 
 
 async def with_disputes(own: Own) -> ProvenPayout:
-    """A payout with a dispute that was lost, one that is open, and an open chargeback."""
+    """Make a payout with a lost dispute, an open dispute, and an open chargeback."""
     lost = await disputed(own.merchant, await captured(own.merchant, merchantReference="A-1"), 4000)
     await accept_dispute(own.context, own.merchant.merchant_id, lost.dispute_id)
     await settle_due_disputes(own.context)
@@ -86,7 +86,7 @@ async def test_the_accounting_programs_accept_the_journals_with_disputes(own: Ow
     }
 
 
-async def test_the_trial_balance_closes_with_what_is_withheld_and_charged_back(own: Own) -> None:
+async def test_the_trial_balance_closes_with_withheld_and_charged_back_amounts(own: Own) -> None:
     await with_disputes(own)
     found = await balances(own.context.pool, own.context.now() + timedelta(days=1))
     assert sum(each.balance for each in found) == 0

@@ -1,4 +1,4 @@
-"""`GET /order/{orderId}` and `GET /order?token=`."""
+"""Tests of `GET /order/{orderId}` and `GET /order?token=`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def test_id_token_and_query_read_the_same_record(merchant: Merchant) -> No
     assert len({answer.content for answer in reads}) == 1
 
 
-async def test_the_record_has_every_field_and_nulls_where_there_is_no_value(merchant: Merchant) -> None:
+async def test_the_record_has_every_field_and_null_for_fields_without_a_value(merchant: Merchant) -> None:
     record = await merchant.read(await merchant.create())
     assert set(record) == FIELDS
     empty = ("consumer", "billing", "shipping", "description", "items", "promotions", "taxAmount", "shippingAmount", "authorizationExpiryDateTime", "merchantFeeForPaymentPlan")  # fmt: skip
@@ -61,14 +61,14 @@ async def test_an_approved_order_is_authorized_for_13_days(merchant: Merchant) -
     assert timedelta(days=13) <= ends - created < timedelta(days=13, minutes=5)
 
 
-async def test_an_auto_captured_order_is_captured_whole_with_the_approval(auto_merchant: Merchant) -> None:
+async def test_an_auto_captured_order_is_captured_completely_at_the_approval(auto_merchant: Merchant) -> None:
     record = await auto_merchant.read(await auto_merchant.approved("80.00"))
     assert (record["orderStatus"], record["paymentState"]) == ("Approved", "CAPTURED")
     assert record["capturedAmount"] == record["amount"] == 80
     assert [capture["amount"] for capture in record["captures"]] == [80]
 
 
-async def test_a_risk_decline_is_declined(merchant: Merchant) -> None:
+async def test_an_order_that_risk_declines_has_the_status_declined(merchant: Merchant) -> None:
     from dataclasses import replace
 
     from support.makers import PROFILE
@@ -80,7 +80,7 @@ async def test_a_risk_decline_is_declined(merchant: Merchant) -> None:
     assert (record["orderStatus"], record["paymentState"]) == ("Declined", "NONE")
 
 
-async def test_amount_falls_by_voids_and_the_movements_are_listed(merchant: Merchant) -> None:
+async def test_voids_reduce_the_amount_and_the_movements_are_listed(merchant: Merchant) -> None:
     order = await merchant.approved("100.00")
     await merchant.move(order, "capture", "40.00", "c-1")
     await merchant.move(order, "capture", "10.00", "c-2")
@@ -119,7 +119,7 @@ async def test_a_malformed_id_is_an_unknown_order(merchant: Merchant, name: str)
         assert moved.status_code == 404
 
 
-async def test_a_malformed_id_and_an_unknown_id_are_answered_alike(merchant: Merchant) -> None:
+async def test_a_malformed_id_and_an_unknown_id_get_the_same_answer(merchant: Merchant) -> None:
     answers = [await merchant.http.get(f"/order/{name}") for name in (uuid4(), "nobody")]
     bodies = [answer.json() for answer in answers]
     for body in bodies:

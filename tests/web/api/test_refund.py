@@ -1,4 +1,4 @@
-"""`POST /order/{orderId}/refund`."""
+"""Tests of `POST /order/{orderId}/refund`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def card_refunds(merchant: Merchant, order: dict[str, Any]) -> list[Row]:
     )  # fmt: skip
 
 
-async def test_a_refund_answers_its_id_time_reference_and_amount(merchant: Merchant) -> None:
+async def test_the_answer_to_a_refund_has_its_id_time_reference_and_amount(merchant: Merchant) -> None:
     order = await captured(merchant)
     answer = await refund(merchant, order, "40.10", merchantRefundReference="back-1")
     assert answer.status_code == 200
@@ -46,14 +46,14 @@ async def test_a_refund_answers_its_id_time_reference_and_amount(merchant: Merch
 
 
 @pytest.mark.parametrize("name", ["merchantRefundReference", "merchantReference"])
-async def test_either_name_of_the_key_is_read(merchant: Merchant, name: str) -> None:
+async def test_both_names_of_the_reference_are_accepted(merchant: Merchant, name: str) -> None:
     answer = await refund(merchant, await captured(merchant), 1, **{name: "k-1"})
     assert answer.status_code == 200
     assert answer.json()["merchantReference"] == "k-1"
 
 
 @pytest.mark.parametrize(("first", "second"), [("k-1", "k-1"), (7, "7"), ("k-1", None), (None, "k-1")])
-async def test_both_names_of_the_key_may_come_when_equal(
+async def test_both_names_of_the_reference_may_be_sent_if_they_are_equal(
     merchant: Merchant, first: object, second: object
 ) -> None:
     order = await captured(merchant)
@@ -69,7 +69,7 @@ async def test_two_different_keys_are_refused(merchant: Merchant) -> None:
     assert (await merchant.read(order))["refundedAmount"] == 0
 
 
-async def test_the_two_names_are_one_key(merchant: Merchant) -> None:
+async def test_both_names_of_the_reference_are_the_same_key(merchant: Merchant) -> None:
     order = await captured(merchant)
     first = await refund(merchant, order, 1, merchantRefundReference="k-1")
     again = await refund(merchant, order, 1, merchantReference="k-1")
@@ -80,7 +80,9 @@ async def test_the_two_names_are_one_key(merchant: Merchant) -> None:
     }  # fmt: skip
 
 
-async def test_a_refund_is_limited_by_what_was_captured_not_by_the_order(merchant: Merchant) -> None:
+async def test_a_refund_is_limited_by_the_captured_amount_and_not_by_the_order_s_amount(
+    merchant: Merchant,
+) -> None:
     order = await merchant.approved("100.00")
     await merchant.move(order, "capture", "30.00")
     over = await merchant.move(order, "refund", "30.01")
@@ -92,14 +94,14 @@ async def test_a_refund_is_limited_by_what_was_captured_not_by_the_order(merchan
     assert_refused(await merchant.move(order, "refund", "0.01"), 422, "refund_exceeds_captured")
 
 
-async def test_a_rejected_refund_frees_its_key(merchant: Merchant) -> None:
+async def test_a_rejected_refund_releases_its_key(merchant: Merchant) -> None:
     order = await merchant.approved("100.00")
     assert_refused(await merchant.move(order, "refund", "50.00", "r-1"), 422, "refund_exceeds_captured")
     await merchant.move(order, "capture", "50.00")
     assert (await merchant.move(order, "refund", "50.00", "r-1")).status_code == 200
 
 
-async def test_simultaneous_refunds_never_exceed_what_was_captured(merchant: Merchant) -> None:
+async def test_concurrent_refunds_never_exceed_the_captured_amount(merchant: Merchant) -> None:
     import asyncio
 
     order = await captured(merchant)
@@ -118,8 +120,10 @@ async def test_a_key_belongs_to_one_operation_of_one_order(merchant: Merchant, o
     assert (await merchant.move(fresh, operation, "1.00", "shared")).status_code == 200
 
 
-async def test_the_plan_falls_first_and_the_rest_goes_back_to_the_card(auto_merchant: Merchant) -> None:
-    # The first golden case: 200.00 with one installment paid, refund 160.00.
+async def test_a_refund_first_reduces_the_plan_and_the_rest_goes_back_to_the_card(
+    auto_merchant: Merchant,
+) -> None:
+    # The first worked example: an order of 200.00 with one paid installment, and a refund of 160.00.
     order = await auto_merchant.approved("200.00")
     assert (await auto_merchant.move(order, "refund", "160.00")).status_code == 200
     rows = await auto_merchant.service.context.pool.fetch(
@@ -131,7 +135,7 @@ async def test_the_plan_falls_first_and_the_rest_goes_back_to_the_card(auto_merc
     assert [row["amount"] for row in await card_refunds(auto_merchant, order)] == [1000]
 
 
-async def test_what_goes_back_to_the_card_reaches_the_rail_and_is_recorded(auto_merchant: Merchant) -> None:
+async def test_the_amount_for_the_card_is_sent_to_the_rail_and_recorded(auto_merchant: Merchant) -> None:
     context = auto_merchant.service.context
     order = await auto_merchant.approved("100.00")
     await auto_merchant.move(order, "refund", "100.00")
@@ -155,9 +159,9 @@ async def test_what_goes_back_to_the_card_reaches_the_rail_and_is_recorded(auto_
     assert [row["amount"] for row in posted] == [2500]
 
 
-async def test_the_plans_fee_goes_back_in_full_with_a_full_refund(auto_merchant: Merchant) -> None:
+async def test_a_full_refund_returns_the_whole_fee_of_the_plan(auto_merchant: Merchant) -> None:
     order = await auto_merchant.approved("100.00", merchantFeeForPaymentPlan="4.00")
     await auto_merchant.move(order, "refund", "50.00")
     await auto_merchant.move(order, "refund", "50.00")
-    # One installment was paid: 25.00 and 1.00 of the fee.
+    # One installment was paid: 25.00, plus 1.00 of the fee.
     assert sum(row["amount"] for row in await card_refunds(auto_merchant, order)) == 2600

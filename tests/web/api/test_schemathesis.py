@@ -17,9 +17,10 @@ from support.makers import Merchant
 from support.sending import deliver
 from support.settlement_rows import Row, paid, write_terms
 
-# JSON Schema cannot say every rule: tax and shipping within the amount, the merchant's range, what is left to capture.
+# JSON Schema cannot express every rule, such as tax and shipping within the amount, the merchant's range, or the amount
+# left to capture.
 LEFT_OUT = "positive_data_acceptance"
-# A short run in the suite, the long one in `make faults`.
+# The suite makes a short run, and `make faults` a long one.
 EXAMPLES = "60" if LONG else "10"
 
 
@@ -27,7 +28,7 @@ async def schemathesis(
     merchant: Merchant, folder: Path, *arguments: str, phases: str = "examples,coverage,fuzzing"
 ) -> None:
     """Run Schemathesis against the service, in a separate process. On failure, show its output."""
-    # Some of its dependencies warn at import; this run's filter of warnings is for our code.
+    # Some dependencies of Schemathesis warn at import. This run's filter of warnings applies only to our code.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "schemathesis.cli", "--no-color", "run",
@@ -47,22 +48,22 @@ async def schemathesis(
     assert process.returncode == 0, said.decode(errors="replace")[-6000:]
 
 
-async def test_every_call_with_a_token_keeps_to_the_contract(merchant: Merchant, tmp_path: Path) -> None:
+async def test_every_call_with_a_token_follows_the_contract(merchant: Merchant, tmp_path: Path) -> None:
     token = merchant.http.headers["authorization"]
     await schemathesis(
         merchant, tmp_path, "--header", f"Authorization: {token}", "--exclude-path", "/oauth/token",
-        # It would call the made-up addresses of the endpoints that it registers.
+        # Schemathesis would call the invented addresses of the endpoints that it registers.
         "--exclude-operation-id", "testEndpoint",
         phases="examples,coverage,fuzzing,stateful",
     )  # fmt: skip
 
 
-# One by one, each with a merchant of its own: the contract's examples share one Idempotency-Key.
+# Each operation has its own merchant, because the contract's examples share one Idempotency-Key.
 @pytest.mark.parametrize("operation", ["getOrder", "captureOrder", "voidOrder", "refundOrder"])
-async def test_calls_on_a_real_order_keep_to_the_contract(
+async def test_calls_on_a_real_order_follow_the_contract(
     merchant: Merchant, tmp_path: Path, operation: str
 ) -> None:
-    # Made-up ids end at 404: this order is there, and has money left to capture, to void and to refund.
+    # Invented ids get 404, so this test uses a real order that can still be captured, voided and refunded.
     order = await merchant.approved("2000.00")
     assert (await merchant.move(order, "capture", "1000.00")).status_code == 200
     (tmp_path / "schemathesis.toml").write_text(f'[parameters]\n"path.orderId" = "{order["orderId"]}"\n')
@@ -71,7 +72,7 @@ async def test_calls_on_a_real_order_keep_to_the_contract(
         merchant, tmp_path, "--header", f"Authorization: {token}", "--include-operation-id", operation
     )
     record = await merchant.read(order)
-    # The control: money did move, so that the answers of success were held against the contract too.
+    # Money must have moved. This proves that successful answers were checked against the contract too.
     moved = {
         "getOrder": "captures",
         "captureOrder": "captures",
@@ -88,7 +89,7 @@ async def test_calls_on_a_real_order_keep_to_the_contract(
         "testEndpoint", "replayEndpoint",
     ],
 )  # fmt: skip
-async def test_calls_on_a_real_event_and_endpoint_keep_to_the_contract(
+async def test_calls_on_a_real_event_and_endpoint_follow_the_contract(
     merchant: Merchant, tmp_path: Path, operation: str
 ) -> None:
     async with receiving() as receiver:
@@ -104,18 +105,18 @@ async def test_calls_on_a_real_event_and_endpoint_keep_to_the_contract(
             merchant, tmp_path, "--header", f"Authorization: {token}", "--include-operation-id", operation,
             phases="examples,coverage",
         )  # fmt: skip
-        # The control: tests were received beside the two events.
+        # Test webhooks must have arrived beside the two events, which proves that calls succeeded.
         assert (len(receiver.got) > 2) == (operation == "testEndpoint")
 
 
-async def test_the_token_endpoint_keeps_to_the_contract(merchant: Merchant, tmp_path: Path) -> None:
+async def test_the_token_endpoint_follows_the_contract(merchant: Merchant, tmp_path: Path) -> None:
     await schemathesis(merchant, tmp_path, "--include-path", "/oauth/token")
 
 
 @pytest.mark.parametrize(
     "operation", ["listPayouts", "getPayout", "listPayoutLines", "getBalance", "getTerms"]
 )
-async def test_calls_on_a_real_payout_keep_to_the_contract(
+async def test_calls_on_a_real_payout_follow_the_contract(
     merchant: Merchant, tmp_path: Path, operation: str
 ) -> None:
     await write_terms(merchant)
@@ -131,7 +132,7 @@ async def test_calls_on_a_real_payout_keep_to_the_contract(
     "operation",
     ["listDisputes", "getDispute", "getDisputeFile", "acceptDispute", "submitEvidence", "appealDispute"],
 )
-async def test_calls_on_a_real_dispute_keep_to_the_contract(
+async def test_calls_on_a_real_dispute_follow_the_contract(
     merchant: Merchant, tmp_path: Path, operation: str
 ) -> None:
     file = EvidenceFile("note.txt", "text/plain", b"Delivered.")
@@ -147,6 +148,6 @@ async def test_calls_on_a_real_dispute_keep_to_the_contract(
     await schemathesis(
         merchant, tmp_path, "--header", f"Authorization: {token}", "--include-operation-id", operation
     )
-    # The control: the calls that change the dispute did change it.
+    # The dispute must have changed, which proves that calls succeeded.
     moved = {"acceptDispute": "lost", "submitEvidence": "under_review", "appealDispute": "appealed"}
     assert (await merchant.http.get(path)).json()["status"] == moved.get(operation, "open")

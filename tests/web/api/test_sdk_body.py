@@ -1,4 +1,4 @@
-"""The signed request's fields: both layouts, their rules, and every failure at once."""
+"""The signed request's fields in both layouts: their rules, and reporting all errors at once."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def failures(given: dict[str, Any], **more: Any) -> dict[str, str]:
 @pytest.mark.parametrize(
     "order", [NESTED, FLAT, {**FLAT, **NESTED, "phoneNumber": None}], ids=["nested", "flat", "both"]
 )
-def test_both_layouts_say_the_same(order: dict[str, Any]) -> None:
+def test_both_layouts_are_read_as_the_same_request(order: dict[str, Any]) -> None:
     document = read(body(order)).order.document
     assert document["consumer"] == {
         "phoneNumber": "2125550100", "givenNames": "José", "surname": "O'Brien", "email": "jose@example.com",
@@ -63,7 +63,7 @@ def test_both_layouts_say_the_same(order: dict[str, Any]) -> None:
     }  # fmt: skip
 
 
-def test_without_an_address_of_the_order_the_customer_s_own_counts_even_in_part() -> None:
+def test_without_an_address_in_the_order_even_a_partial_address_of_the_customer_is_used() -> None:
     document = read(body({"customer": {"state": "NV", "postalCode": "89501"}})).order.document
     assert document["billing"] == {
         "addressLine1": None, "addressLine2": None, "city": None, "state": "NV", "postcode": "89501",
@@ -79,13 +79,13 @@ def test_without_an_address_of_the_order_the_customer_s_own_counts_even_in_part(
         ({"merchantReference": "other"}, "order.merchantReference"),
     ],
 )
-def test_the_layouts_saying_different_things_is_an_error_in_every_profile(
+def test_different_values_in_the_two_layouts_are_an_error_in_every_profile(
     order: dict[str, Any], field: str
 ) -> None:
     assert failures(body(order)) == {field: "conflict"}
 
 
-def test_the_same_in_both_layouts_is_none() -> None:
+def test_the_same_values_in_both_layouts_are_no_error() -> None:
     assert read(
         body({"customer": {"email": "a@b.example"}, "email": "a@b.example", "merchantReference": "B-7"})
     )
@@ -124,7 +124,7 @@ def test_the_same_in_both_layouts_is_none() -> None:
         ({**body(), "order": None}, "order", "required"),
     ],
 )  # fmt: skip
-def test_a_broken_rule_is_named_by_its_field(given: dict[str, Any], field: str, code: str) -> None:
+def test_the_error_about_a_broken_rule_names_the_field(given: dict[str, Any], field: str, code: str) -> None:
     assert failures(given).get(field) == code
 
 
@@ -135,18 +135,18 @@ def test_all_failures_are_reported_together() -> None:
     }  # fmt: skip
 
 
-def test_what_is_absent_means_captured_in_a_popup_in_the_standard_flow() -> None:
+def test_the_defaults_are_capture_popup_and_the_standard_flow() -> None:
     asked = read(body())
     assert (asked.capture, asked.start.display, asked.start.flow, asked.start.integration) == (
         True, "popup", "standard", "api",
     )  # fmt: skip
 
 
-def test_without_capture_nobody_needs_to_be_called() -> None:
+def test_without_capture_no_callback_address_is_required() -> None:
     assert read(body(capture=False, callbackUrl=None)).capture is False
 
 
-def test_a_virtual_card_order_is_captured_by_its_card_whatever_was_asked() -> None:
+def test_a_virtual_card_order_is_captured_by_its_card_even_if_the_request_asks_for_capture() -> None:
     asked = read(body(integrationType="virtual_card", capture=True, callbackUrl=None))
     assert asked.capture is False
 
@@ -165,18 +165,18 @@ def test_a_long_description_of_an_item_is_cut_and_the_rest_is_kept() -> None:
     assert (items[0]["isPreOrder"], items[0]["releaseDate"]) == (True, "2027-01-31")
 
 
-def test_the_gateway_must_know_where_the_browser_goes_back_to() -> None:
+def test_a_gateway_request_requires_the_browser_s_return_address() -> None:
     assert failures(body(), gateway=True) == {
         "redirectConfirmUrl": "required",
         "redirectCancelUrl": "required",
     }
 
 
-def test_production_takes_https_addresses_only() -> None:
+def test_production_accepts_only_https_addresses() -> None:
     assert failures(body(callbackUrl="http://shop.example/hook"), https=True)["callbackUrl"] == "invalid"
 
 
-def test_the_lenient_profile_drops_what_it_cannot_read_and_says_so() -> None:
+def test_the_lenient_profile_drops_unreadable_fields_with_a_warning() -> None:
     order = {
         "customer": {"state": "Florida", "postalCode": "33101-1234", "country": "Cuba"},
         "taxAmount": "1.000000001",

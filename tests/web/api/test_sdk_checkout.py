@@ -1,4 +1,4 @@
-"""`POST /sdk/v1/checkouts`: which requests start a checkout, and what a repeated signed text does."""
+"""`POST /sdk/v1/checkouts`: which requests start a checkout, and the effect of a repeated signed text."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def test_a_signed_request_from_a_page_starts_a_checkout(shop: Merchant) ->
     assert record["merchant"]["statusCallbackUrl"] == f"{SHOP}/webhooks"
 
 
-async def test_the_browser_may_ask_first_what_it_may_send(shop: Merchant) -> None:
+async def test_the_browser_s_preflight_request_is_answered(shop: Merchant) -> None:
     async with shop.service.client() as page:
         answer = await page.options("/sdk/v1/checkouts", headers={"Origin": SHOP})
     assert answer.status_code == 204
@@ -48,7 +48,7 @@ async def test_the_browser_may_ask_first_what_it_may_send(shop: Merchant) -> Non
     assert answer.headers["access-control-allow-origin"] == "*"
 
 
-async def test_an_unknown_merchant_and_a_wrong_signature_are_answered_alike(shop: Merchant) -> None:
+async def test_an_unknown_merchant_and_a_wrong_signature_get_the_same_answer(shop: Merchant) -> None:
     wrong = await send(shop, sdk_body(shop), **{"X-Pay-Signature": base64.b64encode(b"x" * 32).decode()})
     body = {**sdk_body(shop), "merchantId": "6f1c1d60-0000-4000-8000-000000000000"}
     unknown = await send(shop, body, **{"X-Pay-Signature": base64.b64encode(b"x" * 32).decode()})
@@ -60,7 +60,7 @@ async def test_an_unknown_merchant_and_a_wrong_signature_are_answered_alike(shop
     assert wrong.json()["message"] == unknown.json()["message"]
 
 
-async def test_a_mismatch_in_the_sandbox_says_what_was_received_and_never_what_was_expected(
+async def test_the_sandbox_s_error_about_a_signature_shows_the_received_text_and_never_the_expected_signature(
     shop: Merchant,
 ) -> None:
     raw = json.dumps({**sdk_body(shop), "order": {"amount": 10.0, "currency": "USD"}}).encode()
@@ -83,7 +83,7 @@ async def test_a_missing_signature_and_another_merchant_s_are_refused(
     assert [foreign.status_code, missing.status_code] == [401, 401]
 
 
-async def test_a_revoked_merchant_signs_nothing_any_more(shop: Merchant) -> None:
+async def test_a_revoked_merchant_s_signature_is_refused(shop: Merchant) -> None:
     await manage_merchants.revoke_merchant(shop.service.context, shop.name)
     assert (await send(shop, sdk_body(shop))).json()["code"] == "invalid_signature"
 
@@ -91,9 +91,7 @@ async def test_a_revoked_merchant_signs_nothing_any_more(shop: Merchant) -> None
 @pytest.mark.parametrize(
     "origin", ["null", "https://evil.example/", "ftp://shop.example", "https://a@b.example"]
 )
-async def test_an_origin_that_names_no_site_is_refused_in_the_sandbox_too(
-    shop: Merchant, origin: str
-) -> None:
+async def test_a_null_origin_is_refused_in_the_sandbox_too(shop: Merchant, origin: str) -> None:
     answer = await send(shop, sdk_body(shop), origin=origin)
     assert answer.status_code == 403
     assert answer.json()["code"] == "origin_not_registered"
@@ -109,7 +107,7 @@ async def test_the_same_signed_text_is_the_same_order(shop: Merchant) -> None:
     assert spaced.json()["orderId"] != first["orderId"]
 
 
-async def test_sixty_four_at_once_make_one_order(shop: Merchant, service: Running) -> None:
+async def test_sixty_four_identical_requests_at_once_make_one_order(shop: Merchant, service: Running) -> None:
     raw = json.dumps(sdk_body(shop)).encode()
     answers = await asyncio.gather(*(send(shop, raw) for _ in range(64)))
     assert {answer.status_code for answer in answers} == {200}
@@ -124,7 +122,7 @@ async def test_two_merchants_may_sign_the_same_text(shop: Merchant, service: Run
     assert one["orderId"] != two["orderId"]
 
 
-async def test_once_it_is_paid_the_same_text_reports_the_result(shop: Merchant) -> None:
+async def test_after_the_payment_the_same_text_reports_the_result(shop: Merchant) -> None:
     raw = json.dumps(sdk_body(shop, order={"merchantFeeForPaymentPlan": "4.00"})).encode()
     first = (await send(shop, raw)).json()
     await complete(shop.service, shop.merchant_id, first, phone="2125550187")
@@ -141,7 +139,9 @@ async def test_once_it_is_paid_the_same_text_reports_the_result(shop: Merchant) 
     }  # fmt: skip
 
 
-async def test_capture_true_is_captured_with_the_approval_and_false_is_not(shop: Merchant) -> None:
+async def test_an_order_with_capture_true_is_captured_at_the_approval_and_one_with_false_is_not(
+    shop: Merchant,
+) -> None:
     captured = await started(shop, capture=True)
     kept = await started(shop, capture=False, callbackUrl=None)
     for order in (captured, kept):
@@ -160,7 +160,7 @@ async def test_the_merchant_s_page_ends_the_session_and_the_order_is_abandoned(s
     assert (await send(shop, raw)).json()["orderStatus"] == "Abandoned"
 
 
-async def test_leaving_what_is_paid_changes_nothing(shop: Merchant) -> None:
+async def test_leaving_a_paid_checkout_changes_nothing(shop: Merchant) -> None:
     raw = json.dumps(sdk_body(shop)).encode()
     first = (await send(shop, raw)).json()
     await complete(shop.service, shop.merchant_id, first)
@@ -169,7 +169,7 @@ async def test_leaving_what_is_paid_changes_nothing(shop: Merchant) -> None:
     assert left["result"]["orderId"] == first["orderId"]
 
 
-async def test_leaving_needs_the_signature(shop: Merchant) -> None:
+async def test_leaving_a_checkout_requires_the_signature(shop: Merchant) -> None:
     raw = json.dumps(sdk_body(shop)).encode()
     first = (await send(shop, raw)).json()
     refused = await send(shop, raw, "/leave", **{"X-Pay-Signature": "AAAA"})
@@ -177,7 +177,7 @@ async def test_leaving_needs_the_signature(shop: Merchant) -> None:
     assert (await shop.read(first))["orderStatus"] == "Created"
 
 
-async def test_an_order_over_the_limit_is_refused_and_its_webhook_told_once(
+async def test_an_order_over_the_limit_is_refused_and_causes_one_webhook(
     shop: Merchant, service: Running
 ) -> None:
     raw = json.dumps(sdk_body(shop, "2000.01")).encode()
@@ -196,7 +196,7 @@ async def test_an_order_over_the_limit_is_refused_and_its_webhook_told_once(
     ]
 
 
-async def test_what_a_click_adds_is_kept_and_what_is_signed_stands_before_it(
+async def test_data_that_a_click_adds_is_stored_but_signed_data_takes_precedence(
     shop: Merchant, service: Running
 ) -> None:
     said = base64.urlsafe_b64encode(json.dumps({"sameDevice": True, "x": [1]}).encode()).decode().rstrip("=")
@@ -221,7 +221,7 @@ async def test_what_a_click_adds_is_kept_and_what_is_signed_stands_before_it(
     assert broken["warnings"][0]["field"] == "additionalData"
 
 
-async def test_the_blank_window_may_be_opened_by_any_page_and_framed_by_none(service: Running) -> None:
+async def test_any_page_may_open_the_blank_window_but_none_may_frame_it(service: Running) -> None:
     async with service.client() as browser:
         page = await browser.get("/sdk/v1/window")
     assert page.status_code == 200
@@ -230,7 +230,7 @@ async def test_the_blank_window_may_be_opened_by_any_page_and_framed_by_none(ser
     assert "data-pay-window" in page.text
 
 
-async def test_a_random_walk_of_bytes_is_never_a_server_error(shop: Merchant) -> None:
+async def test_random_bytes_never_cause_a_server_error(shop: Merchant) -> None:
     raw = json.dumps(sdk_body(shop)).encode()
     for _ in range(60):
         spot = secrets.randbelow(len(raw))
@@ -239,7 +239,7 @@ async def test_a_random_walk_of_bytes_is_never_a_server_error(shop: Merchant) ->
         assert answer.status_code < 500
 
 
-async def test_a_value_that_cannot_be_read_is_named_in_the_warnings_and_costs_no_sale(
+async def test_an_unreadable_value_is_named_in_the_warnings_and_does_not_prevent_the_sale(
     shop: Merchant, service: Running
 ) -> None:
     said = {"customerLoggedIn": "maybe", "accountCreationDate": "2019-04-05", "favouriteColour": "green"}

@@ -15,7 +15,9 @@ from support.makers import Merchant, Running, complete, make_merchant
 from support.signed import SHOP, sdk_body, send, signature_of, started
 
 
-async def test_what_was_refused_for_its_amount_stays_refused_when_the_range_changes(service: Running) -> None:
+async def test_an_order_refused_for_its_amount_is_still_refused_after_the_range_changes(
+    service: Running,
+) -> None:
     async with make_merchant(service, maximum=10_000) as shop:
         over, under = (json.dumps(sdk_body(shop, amount)).encode() for amount in ("100.01", "90.00"))
         assert (await send(shop, over)).json()["code"] == "amount_out_of_range"
@@ -28,12 +30,12 @@ async def test_what_was_refused_for_its_amount_stays_refused_when_the_range_chan
             again = await send(shop, over, path)
             assert (again.status_code, again.json()["code"]) == (400, "amount_out_of_range")
         await service.context.pool.fetchrow(sql, shop.merchant_id, 20_000, 50_000)
-        # This one was declined; it never was out of range.
+        # This order was declined, but it was never out of range.
         assert (await send(shop, under)).json()["orderStatus"] == "Declined"
 
 
 @pytest.mark.parametrize("number", [b"1e99999999", b"-1E+999999999", b"1e-99999999", b"0e999999999"])
-async def test_a_number_that_nobody_could_reckon_with_is_left_out(merchant: Merchant, number: bytes) -> None:
+async def test_a_number_with_a_huge_exponent_is_dropped(merchant: Merchant, number: bytes) -> None:
     text = b'{"customerTransactionCount": %s, "customerLoggedIn": true}' % number
     click = base64.urlsafe_b64encode(text).decode().rstrip("=")
     answer = await send(merchant, sdk_body(merchant), **{"X-Pay-Additional": click})
@@ -47,7 +49,7 @@ async def test_a_number_that_nobody_could_reckon_with_is_left_out(merchant: Merc
     assert json.loads(row["kept"]) == {"customerLoggedIn": True}
 
 
-async def test_a_card_is_not_asked_for_where_no_page_waits_for_it(merchant: Merchant) -> None:
+async def test_a_virtual_card_is_refused_if_no_page_waits_for_it(merchant: Merchant) -> None:
     body = sdk_body(merchant, integrationType="virtual_card", display="redirect")
     answer = await send(merchant, body)
     assert answer.status_code == 400
@@ -55,7 +57,7 @@ async def test_a_card_is_not_asked_for_where_no_page_waits_for_it(merchant: Merc
     assert (await started(merchant, display="redirect"))["orderStatus"] == "Created"
 
 
-async def test_where_no_issuer_is_set_no_card_is_asked_for_and_nothing_is_begun(merchant: Merchant) -> None:
+async def test_without_an_issuer_a_virtual_card_is_refused_and_no_checkout_starts(merchant: Merchant) -> None:
     context = merchant.service.context
     without = make_app(replace(context, rails=replace(context.rails, issuing=None)))
     raw = json.dumps(sdk_body(merchant, integrationType="virtual_card")).encode()

@@ -1,4 +1,4 @@
-"""In production only a merchant's registered origins start a checkout, and nothing of the signature is explained."""
+"""In production, only a merchant's registered origins can start a checkout, and wrong signatures are not explained."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def test_a_registered_origin_starts_a_checkout(shop: Merchant) -> None:
     [None, "null", "http://shop.example", "https://shop.example:8443", "https://evil.example",
      "https://shop.example.evil.example", "https://SHOP.example", "https://shop.example/"],
 )  # fmt: skip
-async def test_every_other_origin_is_refused_and_told_how_to_register(
+async def test_every_other_origin_is_refused_and_the_error_says_how_to_register_it(
     shop: Merchant, origin: str | None
 ) -> None:
     answer = await send(shop, body(shop), origin=origin)
@@ -46,11 +46,11 @@ async def test_every_other_origin_is_refused_and_told_how_to_register(
     assert answer.headers["access-control-allow-origin"] == "*"
 
 
-async def test_the_origin_of_whoever_cannot_sign_is_not_even_looked_at(shop: Merchant) -> None:
+async def test_without_a_valid_signature_the_origin_is_not_checked(shop: Merchant) -> None:
     answer = await send(shop, body(shop), origin="https://evil.example", **{"X-Pay-Signature": "AAAA"})
     assert answer.json()["code"] == "invalid_signature"
 
 
-async def test_nothing_of_the_signature_is_explained(shop: Merchant) -> None:
+async def test_a_wrong_signature_is_not_explained(shop: Merchant) -> None:
     told = (await send(shop, body(shop), origin=SHOP, **{"X-Pay-Signature": "AAAA"})).json()
     assert not {"received", "firstDifference", "hint"} & told.keys()

@@ -1,4 +1,4 @@
-"""`/checkouts`: the requests and answers of a shop system, and the state after each event."""
+"""`/checkouts`: the requests of a shop system, their answers, and the checkout's state after each event."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def pay(merchant: Merchant, checkout: dict[str, Any], **more: Any) -> None
     await complete(merchant.service, merchant.merchant_id, {"token": token}, **more)
 
 
-async def test_a_checkout_is_answered_with_its_address(merchant: Merchant) -> None:
+async def test_a_new_checkout_is_answered_with_its_address(merchant: Merchant) -> None:
     checkout = await start(merchant, FULL)
     base = merchant.service.settings.public_url
     assert checkout.keys() == {"id", "uri", "type", "created", "state"}
@@ -57,7 +57,7 @@ async def test_a_checkout_is_answered_with_its_address(merchant: Merchant) -> No
     }
 
 
-async def test_additional_data_is_kept_as_sent_and_never_costs_a_sale(merchant: Merchant) -> None:
+async def test_additional_data_is_stored_as_sent_and_never_prevents_a_sale(merchant: Merchant) -> None:
     checkout = await start(merchant, FULL)
     sql = "SELECT additional::text AS kept FROM sdk_checkouts WHERE merchant_id = $1 AND order_id = $2"
     row = await merchant.service.context.pool.fetchrow(sql, merchant.merchant_id, UUID(checkout["id"]))
@@ -69,7 +69,7 @@ async def test_additional_data_is_kept_as_sent_and_never_costs_a_sale(merchant: 
         assert [w["field"].startswith("shopper.additional_data") for w in record["warnings"]] == [True]
 
 
-async def test_captured_at_once_a_paid_checkout_is_completed(auto_merchant: Merchant) -> None:
+async def test_a_paid_checkout_that_is_captured_at_once_is_completed(auto_merchant: Merchant) -> None:
     checkout = await start(auto_merchant)
     await pay(auto_merchant, checkout)
     assert await state(auto_merchant, checkout) == "completed"
@@ -88,14 +88,14 @@ async def test_a_paid_checkout_is_approved_until_all_of_it_is_captured(merchant:
     assert await state(merchant, checkout) == "completed"
 
 
-async def test_a_checkout_that_was_voided_is_cancelled(merchant: Merchant) -> None:
+async def test_a_voided_checkout_is_cancelled(merchant: Merchant) -> None:
     checkout = await start(merchant)
     await pay(merchant, checkout)
     await merchant.move({"orderId": checkout["id"]}, "void", "100.00")
     assert await state(merchant, checkout) == "cancelled"
 
 
-async def test_an_authorization_that_ended_uncaptured_is_expired(merchant: Merchant) -> None:
+async def test_a_checkout_whose_authorization_ended_without_a_capture_is_expired(merchant: Merchant) -> None:
     service, checkout = merchant.service, await start(merchant)
     await pay(merchant, checkout)
     async with service.clock.moved(days=13, minutes=1):
@@ -110,7 +110,9 @@ async def test_a_declined_checkout_is_declined(merchant: Merchant) -> None:
     assert await state(merchant, checkout) == "declined"
 
 
-async def test_left_is_cancelled_and_lapsed_is_expired(merchant: Merchant) -> None:
+async def test_a_checkout_that_the_customer_left_is_cancelled_and_one_whose_time_ended_is_expired(
+    merchant: Merchant,
+) -> None:
     context = merchant.service.context
     left, lapsed, late = [await start(merchant) for _ in range(3)]
     await leave_checkout(context, merchant.merchant_id, UUID(left["id"]))
@@ -126,7 +128,7 @@ async def test_left_is_cancelled_and_lapsed_is_expired(merchant: Merchant) -> No
     ]
 
 
-async def test_what_is_not_this_merchants_checkout_is_not_found(service: Running, merchant: Merchant) -> None:
+async def test_another_merchant_s_checkout_is_not_found(service: Running, merchant: Merchant) -> None:
     checkout, order = await start(merchant), await merchant.create()
     async with make_merchant(service) as other:
         assert_refused(await other.http.get(f"/checkouts/{checkout['id']}"), 404, "order_not_found")
@@ -143,7 +145,7 @@ async def test_what_is_not_this_merchants_checkout_is_not_found(service: Running
         assert_refused(await merchant.http.get(f"/checkouts/{name}"), 404, "order_not_found")
 
 
-async def test_without_a_token_nothing_is_answered(service: Running, merchant: Merchant) -> None:
+async def test_a_call_without_a_token_is_refused(service: Running, merchant: Merchant) -> None:
     checkout = await start(merchant)
     async with service.client() as nobody:
         assert_refused(await nobody.get(f"/checkouts/{checkout['id']}"), 401, "unauthorized")
@@ -165,7 +167,7 @@ async def test_an_idempotency_key_makes_one_checkout(merchant: Merchant) -> None
     assert failures(refused[1]) == [("order.amount", "out_of_range")]
 
 
-async def test_one_key_64_at_once_is_one_checkout(merchant: Merchant) -> None:
+async def test_one_key_used_64_times_at_once_makes_one_checkout(merchant: Merchant) -> None:
     call = [
         merchant.http.post("/checkouts", json=smi_body(), headers={"Idempotency-Key": "k"}) for _ in range(64)
     ]

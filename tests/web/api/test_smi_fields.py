@@ -1,4 +1,4 @@
-"""`POST /checkouts`: every field rule, by the names that shop systems use."""
+"""`POST /checkouts`: every field's rule, with the field names of shop systems."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ WRONG_TYPE: list[tuple[str, object]] = [
 
 
 @pytest.mark.parametrize(("path", "value"), GOOD)
-async def test_a_field_may_be_so(merchant: Merchant, path: str, value: object) -> None:
+async def test_a_valid_field_is_accepted(merchant: Merchant, path: str, value: object) -> None:
     await start(merchant, changed(path, value))
 
 
 @pytest.mark.parametrize(("path", "value", "code"), BAD)
-async def test_a_broken_field_is_refused_by_its_name(
+async def test_a_broken_field_is_refused_and_the_error_names_it(
     merchant: Merchant, path: str, value: object, code: str
 ) -> None:
     answer = await merchant.http.post("/checkouts", json=changed(path, value))
@@ -73,7 +73,7 @@ async def test_a_wrong_json_type_is_a_malformed_request(merchant: Merchant, path
     assert failures(answer) == [(path, "wrong_type")]
 
 
-async def test_all_failures_come_together_and_nothing_is_created(merchant: Merchant) -> None:
+async def test_all_errors_are_reported_together_and_nothing_is_created(merchant: Merchant) -> None:
     answer = await merchant.http.post("/checkouts", json={"shopper": {"email": "x"}, "order": {"amount": 0}})
     assert set(failures(answer)) == {
         ("shopper.email", "invalid"), ("order.amount", "out_of_range"), ("order.currency", "required"),
@@ -85,13 +85,13 @@ async def test_all_failures_come_together_and_nothing_is_created(merchant: Merch
     assert row["n"] == 0
 
 
-async def test_an_amount_out_of_range_is_told_by_the_name_that_was_sent(merchant: Merchant) -> None:
+async def test_the_error_about_an_amount_out_of_range_uses_the_sent_field_name(merchant: Merchant) -> None:
     answer = await merchant.http.post("/checkouts", json=smi_body("2000.01"))
     assert_refused(answer, 400, "amount_out_of_range")
     assert failures(answer) == [("order.amount", "out_of_range")]
 
 
-async def test_the_lenient_profile_mends_or_drops_prefill(lenient: Merchant) -> None:
+async def test_the_lenient_profile_corrects_or_drops_prefill(lenient: Merchant) -> None:
     body = changed("shopper.phone", "+1 (212) 555-0100")
     place = {**PLACE, "state": "US-NY", "postal_code": "10001-1234"}
     body["shopper"] |= {"billing_address": place, "email": "nobody", "first_name": " "}

@@ -30,13 +30,13 @@ from support.core.values import PROFILE
 from support.makers import Merchant, Running, complete
 from support.phones import phone_number
 
-PACIFIC = ZoneInfo("America/Los_Angeles")  # where makers.PROFILE lives
+PACIFIC = ZoneInfo("America/Los_Angeles")  # the state of makers.PROFILE
 SECRET = "whsec_" + "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 
 
 @asynccontextmanager
 async def hooked(service: Running) -> AsyncIterator[httpx.AsyncClient]:
-    """The service with a text hook whose secret is known; its messages go to the inbox."""
+    """A service with a text hook whose secret the test has. Its messages go to the inbox."""
     senders = Senders(None, None, "https://texts.example/send", SECRET, secure=False)
     settings = replace(service.context.settings, senders=senders)
     app = make_app(replace(service.context, settings=settings))
@@ -67,7 +67,7 @@ async def stopped(service: Running, phone: str) -> bool:
     return await text_choices.is_stopped(service.context.pool, number_hash(service.context, phone))
 
 
-async def test_stop_ends_texts_and_mail_goes_on_and_start_brings_them_back(
+async def test_stop_ends_texts_but_not_mail_and_start_enables_texts_again(
     service: Running, auto_merchant: Merchant
 ) -> None:
     phone = phone_number()
@@ -94,16 +94,14 @@ async def test_stop_ends_texts_and_mail_goes_on_and_start_brings_them_back(
 
 
 async def _all_sent(service: Running) -> None:
-    """At noon where the consumer lives: messages about a shop's actions at night are sent in the morning."""
+    """It is noon where the consumer lives, because messages about a shop's actions at night are sent in the morning."""
     noon = service.clock.now().astimezone(PACIFIC).replace(hour=12, minute=0) + timedelta(days=1)
     async with service.clock.moved(seconds=(noon - service.clock.now()).total_seconds()):
         while await send_messages(service.context):
             pass
 
 
-async def test_a_code_that_somebody_asks_for_is_sent_all_the_same(
-    service: Running, merchant: Merchant
-) -> None:
+async def test_a_requested_code_is_sent_even_after_stop(service: Running, merchant: Merchant) -> None:
     phone = phone_number()
     async with hooked(service) as http:
         await hand_in(http, {"from": f"+1{phone}", "text": "STOP"})
@@ -111,7 +109,7 @@ async def test_a_code_that_somebody_asks_for_is_sent_all_the_same(
     assert any("code" in text for text in await texts_to(service, phone))
 
 
-async def test_a_notice_that_only_a_text_could_carry_is_given_up(
+async def test_a_notice_that_could_only_be_sent_by_text_is_dropped_after_stop(
     service: Running, auto_merchant: Merchant
 ) -> None:
     phone = phone_number()
@@ -128,7 +126,7 @@ async def test_a_notice_that_only_a_text_could_carry_is_given_up(
     assert [tuple(row) for row in rows] == [("failed", "the number's owner stopped texts")]
 
 
-async def test_help_names_brand_page_and_lender(service: Running) -> None:
+async def test_help_names_the_brand_the_page_and_the_lender(service: Running) -> None:
     phone = phone_number()
     async with hooked(service) as http:
         assert (await hand_in(http, {"from": phone, "text": "help"})).json() == {"understood": "help"}
@@ -138,7 +136,7 @@ async def test_help_names_brand_page_and_lender(service: Running) -> None:
         assert words in said
 
 
-async def test_anything_else_is_taken_and_not_answered(service: Running) -> None:
+async def test_any_other_text_is_accepted_and_not_answered(service: Running) -> None:
     phone = phone_number()
     async with hooked(service) as http:
         answer = await hand_in(http, {"from": phone, "text": "when is it due?"})
@@ -146,7 +144,7 @@ async def test_anything_else_is_taken_and_not_answered(service: Running) -> None
     assert await texts_to(service, phone) == []
 
 
-async def test_the_same_answer_handed_in_ten_times_at_once_is_replied_to_once(service: Running) -> None:
+async def test_the_same_text_delivered_ten_times_at_once_is_answered_once(service: Running) -> None:
     phone = phone_number()
     async with hooked(service) as http:
         body = {"from": phone, "text": "STOP"}
@@ -155,7 +153,7 @@ async def test_the_same_answer_handed_in_ten_times_at_once_is_replied_to_once(se
     assert len(await texts_to(service, phone)) == 1
 
 
-async def test_an_older_stop_that_comes_late_does_not_undo_a_start(service: Running) -> None:
+async def test_an_older_stop_that_arrives_late_does_not_undo_a_start(service: Running) -> None:
     phone, now = phone_number(), int(time.time())
     async with hooked(service) as http:
         await hand_in(http, {"from": phone, "text": "START"}, at=now)
@@ -163,7 +161,7 @@ async def test_an_older_stop_that_comes_late_does_not_undo_a_start(service: Runn
     assert not await stopped(service, phone)
 
 
-async def test_two_programs_that_answer_each_other_end(service: Running) -> None:
+async def test_two_programs_that_answer_each_other_do_not_loop_forever(service: Running) -> None:
     phone = phone_number()
     async with hooked(service) as http:
         for _ in range(REPLIES_AN_HOUR + 3):
@@ -175,7 +173,9 @@ async def test_two_programs_that_answer_each_other_end(service: Running) -> None
     "wrong",
     [{"secret": SECRET.replace("MDE", "MDF")}, {"at": 0}, {"at": 10**11}, {"at": -1}, {"key": "k" * 300}],
 )
-async def test_what_is_not_signed_right_now_changes_nothing(service: Running, wrong: dict[str, Any]) -> None:
+async def test_a_request_without_a_valid_current_signature_changes_nothing(
+    service: Running, wrong: dict[str, Any]
+) -> None:
     phone = phone_number()
     async with hooked(service) as http:
         answer = await hand_in(http, {"from": phone, "text": "STOP"}, **wrong)
@@ -188,19 +188,19 @@ async def test_what_is_not_signed_right_now_changes_nothing(service: Running, wr
     "body", [{}, [], {"from": "12", "text": "STOP"}, {"from": 1, "text": "STOP"}, {"from": "2125550187"},
              {"from": "2125550187", "text": "x" * 2001}],
 )  # fmt: skip
-async def test_a_body_that_is_no_text_says_what_to_send(service: Running, body: object) -> None:
+async def test_the_error_about_a_malformed_body_says_what_to_send(service: Running, body: object) -> None:
     async with hooked(service) as http:
         answer = await hand_in(http, body)
     assert answer.status_code == 400
 
 
-async def test_without_a_text_hook_there_is_nothing_at_this_path(service: Running) -> None:
+async def test_without_a_text_hook_the_path_does_not_exist(service: Running) -> None:
     async with service.client() as http:
         answer = await http.post("/texts", json={"from": "2125550187", "text": "STOP"})
     assert answer.status_code == 404
 
 
-async def test_in_the_sandbox_the_inbox_answers_for_a_phone(service: Running) -> None:
+async def test_in_the_sandbox_the_inbox_can_answer_like_a_phone(service: Running) -> None:
     phone = phone_number()
     await service.context.rails.message.send(
         Message(service.context.new_id(), phone, None, "Pay", "", "It is due.")
@@ -227,5 +227,5 @@ async def test_in_the_sandbox_the_inbox_answers_for_a_phone(service: Running) ->
         ("please stop", TextAnswer.OTHER), ("", TextAnswer.OTHER), ("👍", TextAnswer.OTHER),
     ],
 )  # fmt: skip
-def test_one_word_is_understood_however_it_is_written(text: str, meant: TextAnswer) -> None:
+def test_a_keyword_is_recognized_in_every_notation(text: str, meant: TextAnswer) -> None:
     assert read_answer(text) is meant

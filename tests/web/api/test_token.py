@@ -1,4 +1,4 @@
-"""`POST /oauth/token`: the three forms of the request, and what is refused."""
+"""`POST /oauth/token`: the three forms of a request, and the requests that are refused."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ def assert_token(answer: httpx.Response) -> str:
     return str(body["access_token"])
 
 
-async def test_json_with_id_and_secret_answers_a_token_that_works(merchant: Merchant) -> None:
+async def test_a_json_request_with_id_and_secret_gets_a_valid_token(merchant: Merchant) -> None:
     token = assert_token(await post(merchant.service, json=asked(merchant)))
     assert await works(merchant.service, token)
 
 
-async def test_a_form_with_id_and_secret_answers_a_token_that_works(merchant: Merchant) -> None:
+async def test_a_form_request_with_id_and_secret_gets_a_valid_token(merchant: Merchant) -> None:
     token = assert_token(await post(merchant.service, data=asked(merchant)))
     assert await works(merchant.service, token)
 
 
 @pytest.mark.parametrize("kind", ["json", "data"])
-async def test_http_basic_answers_a_token_that_works(merchant: Merchant, kind: str) -> None:
+async def test_a_request_with_http_basic_gets_a_valid_token(merchant: Merchant, kind: str) -> None:
     body = asked(merchant, client_id=None, client_secret=None)
     basic = (quote_plus(merchant.client_id), quote_plus(merchant.client_secret))
     token = assert_token(await post(merchant.service, auth=basic, **{kind: body}))
@@ -92,7 +92,7 @@ async def test_a_new_token_does_not_end_an_older_one(merchant: Merchant) -> None
         ({"client_secret": "a\nb"}, 400, "invalid_request"),
     ],
 )
-async def test_errors_are_those_of_rfc_6749_and_nobody_keeps_them(
+async def test_errors_follow_rfc_6749_and_are_not_cached(
     merchant: Merchant, changes: dict[str, object], status: int, error: str
 ) -> None:
     answer = await post(merchant.service, json=asked(merchant, **changes))
@@ -130,14 +130,14 @@ async def test_an_unreadable_basic_header_is_refused(merchant: Merchant, header:
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
 
 
-async def test_a_401_to_basic_names_the_scheme(merchant: Merchant) -> None:
+async def test_a_401_answer_to_http_basic_names_the_scheme(merchant: Merchant) -> None:
     body = asked(merchant, client_id=None, client_secret=None)
     answer = await post(merchant.service, auth=(merchant.client_id, "wrong"), json=body)
     assert answer.status_code == 401
     assert answer.headers["www-authenticate"].startswith("Basic")
 
 
-async def test_an_unknown_id_and_a_wrong_secret_are_answered_in_the_same_words(merchant: Merchant) -> None:
+async def test_an_unknown_id_and_a_wrong_secret_get_the_same_answer(merchant: Merchant) -> None:
     wrong = await post(merchant.service, json=asked(merchant, client_secret="secret_wrong"))
     unknown = await post(merchant.service, json=asked(merchant, client_id="client_unknown_words"))
     assert wrong.status_code == unknown.status_code == 401
@@ -149,7 +149,7 @@ async def test_an_unknown_id_and_a_wrong_secret_are_answered_in_the_same_words(m
 
 
 class NotingPool(Pool):
-    """The real pool, which records each statement."""
+    """The real pool. It also records each statement."""
 
     def __init__(self, pool: Pool, noted: list[object]) -> None:
         super().__init__(pool._pool)
@@ -161,7 +161,7 @@ class NotingPool(Pool):
 
 
 class NotingVault(Vault):
-    """The real vault, which records each hash."""
+    """The real vault. It also records each hash."""
 
     noted: list[object]
 
@@ -171,7 +171,7 @@ class NotingVault(Vault):
 
 
 async def test_an_unknown_id_and_a_wrong_secret_cost_the_same_work(merchant: Merchant) -> None:
-    # Counted, not timed: the same statements and hashes in the same order.
+    # The test compares the statements and hashes and their order, and measures no time.
     context = merchant.service.context
     work = []
     for client_id in (merchant.client_id, "client_unknown_work"):

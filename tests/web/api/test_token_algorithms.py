@@ -25,7 +25,7 @@ from support.makers import Merchant
 
 @pytest.fixture
 async def upgraded(settings: config.Settings, own_database: dict[str, Any]) -> AsyncIterator[Context]:
-    """A database on which an earlier release has run: its only signing key is an RSA key."""
+    """Yield a database of an earlier release: its only signing key is an RSA key."""
     async with runtime.opened(settings, own_database, pool_size=4) as context:
         await rotate_keys(context, at_once=True, algorithm="RS256")
         owner = await asyncpg.connect(**own_database)
@@ -36,14 +36,14 @@ async def upgraded(settings: config.Settings, own_database: dict[str, Any]) -> A
 
 
 async def algorithms(context: Context) -> list[tuple[str, Any]]:
-    """The algorithm of each published key, and when it is retired."""
+    """Return the algorithm of each published key, and when the key is retired."""
     keys = Keys(context)
     await keys.load()
     return [(stored.algorithm, stored.retired_at) for stored, _ in keys._stored]
 
 
 async def signs_with(context: Context, after: timedelta) -> str | None:
-    """The algorithm of a token that is issued after this time."""
+    """Return the algorithm of a token that is issued after this time."""
     keys = Keys(context)
     await keys.load()
     return keys.signer(utc_now() + after).alg
@@ -59,7 +59,7 @@ def header_of(token: str) -> dict[str, Any]:
     return dict(jws.extract_compact(token.encode()).headers())
 
 
-async def test_a_new_installation_signs_with_p256_at_once(merchant: Merchant) -> None:
+async def test_a_new_installation_signs_with_p_256_at_once(merchant: Merchant) -> None:
     header = header_of(merchant.http.headers["authorization"].removeprefix("Bearer "))
     assert {name: header[name] for name in ("alg", "typ")} == {"alg": "ES256", "typ": "at+jwt"}
     assert set(header) == {"alg", "typ", "kid"}
@@ -108,7 +108,7 @@ async def test_the_previous_release_finds_only_rsa_keys_where_it_looks(upgraded:
     assert isinstance(load_pem_private_key(pems[0].encode(), None), RSAPrivateKey)
 
 
-async def test_an_operator_may_sign_with_rsa_again(upgraded: Context) -> None:
+async def test_an_operator_can_sign_with_rsa_again(upgraded: Context) -> None:
     await ensure_key(upgraded)
     added = await rotate_keys(upgraded, algorithm="RS256", notice=UPGRADE + NOTICE)
     assert await signs_with(upgraded, UPGRADE) == "ES256"

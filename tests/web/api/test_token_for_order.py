@@ -21,7 +21,7 @@ async def half_captured(merchant: Merchant) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-async def test_a_movement_by_the_checkout_token_is_the_one_by_the_order_id(
+async def test_a_movement_by_the_checkout_token_is_the_same_as_by_the_order_id(
     merchant: Merchant, operation: str
 ) -> None:
     order = await half_captured(merchant)
@@ -43,7 +43,7 @@ async def test_a_movement_by_the_checkout_token_is_the_one_by_the_order_id(
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-async def test_another_merchants_token_is_an_order_that_nobody_has(
+async def test_another_merchant_s_checkout_token_gets_the_same_answer_as_an_unknown_order(
     merchant: Merchant, auto_merchant: Merchant, operation: str
 ) -> None:
     order = await half_captured(merchant)
@@ -60,7 +60,7 @@ async def test_another_merchants_token_is_an_order_that_nobody_has(
     assert_refused(dry, 404, "order_not_found")
 
 
-async def test_an_order_id_costs_no_round_trip_more(
+async def test_an_order_id_needs_no_extra_round_trip(
     merchant: Merchant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order = await merchant.approved("100.00")

@@ -1,4 +1,4 @@
-"""What makes a token invalid and what does not: rotated secrets, revoked credentials, rotated keys."""
+"""Which tokens stay valid after rotated secrets, revoked credentials and rotated keys."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def status_with(merchant: Merchant, secret: str) -> int:
         return (await http.post("/oauth/token", json=body)).status_code
 
 
-async def test_two_secrets_live_while_one_is_rotated(merchant: Merchant) -> None:
+async def test_during_a_rotation_two_secrets_are_valid(merchant: Merchant) -> None:
     context, name = merchant.service.context, str(merchant.merchant_id)
     [(client_id, new)] = await manage_merchants.rotate_secret(context, name, timedelta(hours=24))
     assert client_id == merchant.client_id
@@ -43,7 +43,7 @@ async def test_two_secrets_live_while_one_is_rotated(merchant: Merchant) -> None
     assert await status_with(merchant, new) == 200
 
 
-async def test_the_old_secret_ends_when_its_time_is_over(merchant: Merchant) -> None:
+async def test_the_old_secret_expires_when_its_time_is_over(merchant: Merchant) -> None:
     context, name = merchant.service.context, str(merchant.merchant_id)
     [(_, new)] = await manage_merchants.rotate_secret(context, name, timedelta(0))
     assert await status_with(merchant, merchant.client_secret) == 401
@@ -70,12 +70,12 @@ async def test_a_second_rotation_never_ends_the_secret_that_is_in_use(merchant: 
         await manage_merchants.end_old_secret(context, name)
 
 
-async def test_a_rotated_secret_ends_no_token(merchant: Merchant) -> None:
+async def test_rotating_a_secret_does_not_invalidate_tokens(merchant: Merchant) -> None:
     await manage_merchants.rotate_secret(merchant.service.context, str(merchant.merchant_id), timedelta(0))
     assert (await merchant.http.get("/configuration")).status_code == 200
 
 
-async def test_secrets_are_stored_hashed(merchant: Merchant) -> None:
+async def test_secrets_are_stored_as_hashes(merchant: Merchant) -> None:
     row = await merchant.service.context.pool.fetchrow(
         "SELECT c::text AS all FROM credentials c WHERE client_id = $1", merchant.client_id
     )
@@ -113,7 +113,7 @@ async def test_the_key_set_is_public_and_verifies_a_token(merchant: Merchant) ->
     assert read.claims["jti"]
 
 
-async def test_the_metadata_names_where_and_how_to_get_a_token(service: Running) -> None:
+async def test_the_metadata_names_the_address_and_the_methods_to_get_a_token(service: Running) -> None:
     async with service.client() as http:
         found = (await http.get("/.well-known/oauth-authorization-server")).json()
     issuer = service.settings.auth_url
@@ -128,7 +128,7 @@ async def test_the_metadata_names_where_and_how_to_get_a_token(service: Running)
 
 
 class Process:
-    """Return what one process of the service remembers."""
+    """Return the caches of one process of the service."""
 
     def __init__(self, context: Context) -> None:
         self.keys = Keys(context)
@@ -177,7 +177,7 @@ async def test_a_new_key_is_published_before_it_signs(own_context: Context) -> N
     assert keys.signer(utc_now() + NOTICE).kid == added
 
 
-async def test_a_retired_key_verifies_nothing(own_context: Context) -> None:
+async def test_a_token_signed_with_a_retired_key_is_refused(own_context: Context) -> None:
     asked = await make_asked(own_context)
     old = await issued(own_context, Process(own_context), asked)
     added = await rotate_keys(own_context, at_once=True)

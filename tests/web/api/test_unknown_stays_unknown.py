@@ -1,4 +1,4 @@
-"""The database is lost during a request with an Idempotency-Key: the answer claims only what is known."""
+"""The database is lost during a request with an Idempotency-Key. The answer claims only what the service knows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def asked(
         yield Request(scope), new.merchant.merchant_id, context.pool
 
 
-async def test_who_lost_the_database_is_told_that_it_is_not_known_though_the_key_cannot_be_freed(
+async def test_after_a_lost_save_the_answer_says_that_the_result_is_unknown_although_the_key_cannot_be_released(
     settings: config.Settings, own_database: dict[str, object]
 ) -> None:
     async with asked(settings, own_database) as (request, merchant_id, pool):
@@ -46,7 +46,7 @@ async def test_who_lost_the_database_is_told_that_it_is_not_known_though_the_key
     assert told.value.message == UNKNOWN
 
 
-async def test_who_acted_and_lost_the_database_before_its_answer_was_kept_is_not_told_that_nothing_was_applied(
+async def test_if_the_database_is_lost_after_the_save_the_answer_does_not_say_that_nothing_was_applied(
     settings: config.Settings, own_database: dict[str, object]
 ) -> None:
     async with asked(settings, own_database) as (request, merchant_id, pool):

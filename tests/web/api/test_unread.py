@@ -1,4 +1,5 @@
-"""Unknown parts of a request: ignored and reported if that is harmless, refused if ignoring them would move money."""
+"""Unknown parts of a request are ignored and reported if that is harmless, and refused if ignoring them would move
+money."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ def named(warnings: list[dict[str, str]]) -> dict[str, str]:
     return {warning["field"]: warning["message"] for warning in warnings}
 
 
-async def test_an_unknown_field_is_named_at_every_level_of_an_order(merchant: Merchant) -> None:
+async def test_a_warning_names_an_unknown_field_at_every_level_of_an_order(merchant: Merchant) -> None:
     body = json.loads(json.dumps(FULL))
     body.update({"taxamount": "1.00", "orderStatus": "Approved", "gone": None})
     body["consumer"]["givenName"] = "J"
@@ -43,12 +44,12 @@ async def test_an_unknown_field_is_named_at_every_level_of_an_order(merchant: Me
     assert record["taxAmount"] == 8.88
 
 
-async def test_metadata_has_keys_of_its_own(merchant: Merchant) -> None:
+async def test_the_keys_inside_metadata_are_free(merchant: Merchant) -> None:
     assert (await merchant.create(metadata={"taxamount": "1", "x": "y"}))["warnings"] == []
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-async def test_an_unknown_field_of_a_movement_is_named_in_its_answer_and_kept_with_it(
+async def test_the_answer_to_a_movement_names_an_unknown_field_and_is_stored_with_it(
     merchant: Merchant, operation: str
 ) -> None:
     order = await merchant.approved("100.00")
@@ -67,7 +68,7 @@ async def test_an_unknown_field_of_a_movement_is_named_in_its_answer_and_kept_wi
     ]
 
 
-async def test_smi_names_them_too(merchant: Merchant) -> None:
+async def test_checkouts_of_shop_systems_name_unknown_fields_too(merchant: Merchant) -> None:
     body = smi_body()
     body["order"]["curency"] = "USD"
     body["shopper"] = {"firstname": "J"}
@@ -77,7 +78,9 @@ async def test_smi_names_them_too(merchant: Merchant) -> None:
 
 @STEADY
 @given(st.dictionaries(st.text(min_size=1, max_size=60), st.integers(10**9, 10**10), max_size=80))
-def test_warnings_are_bounded_and_repeat_no_value_and_no_number_in_a_name(extra: dict[str, Any]) -> None:
+def test_warnings_have_a_limited_number_and_repeat_no_value_and_no_digits_in_a_name(
+    extra: dict[str, Any],
+) -> None:
     body = {
         **extra,
         "items": [extra] * 50,
@@ -103,7 +106,7 @@ async def test_an_order_in_another_currency_is_refused(merchant: Merchant, sent:
     assert failures(await merchant.http.post("/checkouts", json=smi)) == [("order.currency", "invalid")]
 
 
-async def test_the_merchants_own_currency_is_accepted_and_may_be_left_out(merchant: Merchant) -> None:
+async def test_the_merchant_s_own_currency_is_accepted_and_may_be_omitted(merchant: Merchant) -> None:
     for currency in ("USD", None):
         assert (await merchant.create(currency=currency))["warnings"] == []
     answer = await merchant.http.post("/order", json=order_body(currency=840))
@@ -139,7 +142,7 @@ async def test_a_movement_in_another_currency_moves_nothing(merchant: Merchant, 
         ("4242424242424242=true", "?"),
     ],
 )
-async def test_a_query_that_is_not_understood_moves_nothing(
+async def test_a_call_with_an_unknown_query_parameter_moves_nothing(
     merchant: Merchant, operation: str, query: str, field: str
 ) -> None:
     order = await merchant.create()

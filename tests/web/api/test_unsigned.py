@@ -1,4 +1,5 @@
-"""Before a signature is verified, almost nothing of a body is read. A request that is not the SDK's opens no checkout."""
+"""Before a signature is verified, almost nothing of the body is read. A signed request of another kind opens no
+checkout."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from support.signed import sdk_body, send
 WRONG = {"X-Pay-Signature": "A" * 43 + "="}
 
 
-async def test_a_body_that_nobody_signed_is_refused_for_that_whatever_else_is_wrong_with_it(
+async def test_an_unsigned_body_is_refused_for_its_signature_whatever_else_is_wrong_with_it(
     merchant: Merchant,
 ) -> None:
     named = f'{{"merchantId":"{merchant.merchant_id}",'.encode()
@@ -34,11 +35,13 @@ async def test_a_body_that_nobody_signed_is_refused_for_that_whatever_else_is_wr
         assert_refused(
             await post_json(merchant, named + rest, WRONG["X-Pay-Signature"]), 401, "invalid_signature"
         )
-        # With a signature the body is read, and refused for its content.
+        # With a valid signature, the body is read, and then refused for its content.
         assert_refused(await send(merchant, named + rest), 400, "malformed_request")
 
 
-async def test_a_signed_body_may_have_128_kib_a_form_48_and_a_token_request_16(merchant: Merchant) -> None:
+async def test_the_size_limits_are_128_kib_for_a_signed_body_48_for_a_form_and_16_for_a_token_request(
+    merchant: Merchant,
+) -> None:
     large = json.dumps(sdk_body(merchant, description="x" * 131_072)).encode()
     for answer in (await send(merchant, large), await post_json(merchant, large)):
         assert_refused(answer, 413, "body_too_large")
@@ -60,7 +63,7 @@ async def test_a_body_of_twenty_thousand_keys_is_malformed(
 
 
 @pytest.mark.parametrize("kind", ["gzip", "br", "deflate", "identity, gzip", "x"])
-async def test_a_compressed_body_is_refused_wherever_one_is_read(merchant: Merchant, kind: str) -> None:
+async def test_a_compressed_body_is_refused_on_every_route(merchant: Merchant, kind: str) -> None:
     body = json.dumps(sdk_body(merchant)).encode()
     for answer in (
         await merchant.http.post("/order", json={}, headers={"Content-Encoding": kind}),
@@ -74,7 +77,7 @@ async def test_a_compressed_body_is_refused_wherever_one_is_read(merchant: Merch
     assert (await send(merchant, body, **{"Content-Encoding": "identity"})).status_code == 200
 
 
-async def test_two_authorization_headers_are_no_authorization(merchant: Merchant) -> None:
+async def test_two_authorization_headers_are_refused(merchant: Merchant) -> None:
     good = ("Authorization", merchant.http.headers["authorization"])
     async with merchant.service.client() as http:
         for headers in ([good, good], [good, ("Authorization", "Basic eDp5")]):
@@ -100,7 +103,7 @@ async def test_the_body_of_a_webhook_with_its_own_signature_opens_no_checkout(me
 
 
 async def test_a_hostile_cookie_is_read_in_linear_time(merchant: Merchant) -> None:
-    """The standard library takes a second for this body, and during that time nobody else is answered."""
+    """The standard library takes a second for this cookie, and meanwhile no other request is answered."""
     async with merchant.service.client() as http:
         spent = []
         for size in (1_800, 14_400):
@@ -111,5 +114,5 @@ async def test_a_hostile_cookie_is_read_in_linear_time(merchant: Merchant) -> No
                 assert (await http.get("/account", headers=cookie)).status_code == 200
                 rounds.append(time.process_time() - began)
             spent.append(min(rounds))
-    # The input is eight times as large. Quadratic code would take 64 times as long.
+    # The input is eight times as large, so quadratic code would need 64 times as many steps.
     assert spent[1] < 8 * spent[0]

@@ -1,4 +1,4 @@
-"""`POST /order/{orderId}/void`."""
+"""Tests of `POST /order/{orderId}/void`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from support.api.bodies import assert_refused
 from support.makers import Merchant
 
 
-async def test_a_void_answers_its_reference_amount_and_time(merchant: Merchant) -> None:
+async def test_the_answer_to_a_void_has_its_reference_amount_and_time(merchant: Merchant) -> None:
     order = await merchant.approved("100.00")
     answer = await merchant.move(order, "void", "30.50", "gone-1")
     assert answer.status_code == 200
@@ -19,7 +19,9 @@ async def test_a_void_answers_its_reference_amount_and_time(merchant: Merchant) 
     assert '"amount":30.50' in answer.text
 
 
-async def test_a_void_lowers_the_order_and_its_plan_from_the_last_installment(merchant: Merchant) -> None:
+async def test_a_void_reduces_the_order_and_its_plan_beginning_with_the_last_installment(
+    merchant: Merchant,
+) -> None:
     order = await merchant.approved("100.00")
     await merchant.move(order, "void", "30.00")
     record = await merchant.read(order)
@@ -32,7 +34,7 @@ async def test_a_void_lowers_the_order_and_its_plan_from_the_last_installment(me
     assert [row["amount"] for row in rows] == [2500, 2500, 2000, 0]
 
 
-async def test_all_that_is_uncaptured_can_be_voided_and_not_a_cent_more(merchant: Merchant) -> None:
+async def test_the_whole_uncaptured_amount_can_be_voided_and_not_a_cent_more(merchant: Merchant) -> None:
     order = await merchant.approved("100.00")
     await merchant.move(order, "capture", "60.00")
     over = await merchant.move(order, "void", "40.01")
@@ -47,7 +49,7 @@ async def test_all_that_is_uncaptured_can_be_voided_and_not_a_cent_more(merchant
     assert (await merchant.read(order))["paymentState"] == "CAPTURED"
 
 
-async def test_an_order_voided_whole_is_voided(merchant: Merchant) -> None:
+async def test_a_completely_voided_order_has_the_state_voided(merchant: Merchant) -> None:
     order = await merchant.approved("100.00")
     assert (await merchant.move(order, "void", "100.00")).status_code == 200
     record = await merchant.read(order)
@@ -59,7 +61,9 @@ async def test_a_captured_order_cannot_be_voided(auto_merchant: Merchant) -> Non
     assert_refused(await auto_merchant.move(order, "void", "0.01"), 422, "void_exceeds_uncaptured")
 
 
-async def test_the_same_reference_voids_once_and_says_what_was_done(merchant: Merchant) -> None:
+async def test_the_same_reference_voids_once_and_a_repetition_gets_the_original_void(
+    merchant: Merchant,
+) -> None:
     order = await merchant.approved("100.00")
     first = await merchant.move(order, "void", "10.00", "v-1")
     again = await merchant.move(order, "void", "10.0", "v-1")
@@ -73,19 +77,21 @@ async def test_the_same_reference_voids_once_and_says_what_was_done(merchant: Me
     assert (await merchant.read(order))["voidedAmount"] == 10
 
 
-async def test_a_duplicate_is_told_before_any_limit(merchant: Merchant) -> None:
+async def test_a_duplicate_reference_is_reported_before_any_limit_is_checked(merchant: Merchant) -> None:
     order = await merchant.approved("100.00")
     await merchant.move(order, "void", "100.00", "v-1")
     assert_refused(await merchant.move(order, "void", "100.00", "v-1"), 422, "duplicate_reference")
 
 
-async def test_a_rejected_void_frees_its_reference(merchant: Merchant) -> None:
+async def test_a_rejected_void_releases_its_reference(merchant: Merchant) -> None:
     order = await merchant.approved("100.00")
     assert_refused(await merchant.move(order, "void", "100.01", "v-1"), 422, "void_exceeds_uncaptured")
     assert (await merchant.move(order, "void", "100.00", "v-1")).status_code == 200
 
 
-async def test_of_a_capture_and_a_void_of_the_same_rest_exactly_one_is_applied(merchant: Merchant) -> None:
+async def test_of_a_concurrent_capture_and_void_of_the_same_amount_exactly_one_is_applied(
+    merchant: Merchant,
+) -> None:
     for _ in range(10):
         order = await merchant.approved("40.00")
         answers = await asyncio.gather(
@@ -97,7 +103,7 @@ async def test_of_a_capture_and_a_void_of_the_same_rest_exactly_one_is_applied(m
 
 
 @pytest.mark.parametrize("operation", ["capture", "void", "refund"])
-async def test_an_order_that_was_never_completed_moves_no_money(merchant: Merchant, operation: str) -> None:
+async def test_an_order_that_was_never_completed_cannot_be_voided(merchant: Merchant, operation: str) -> None:
     answer = await merchant.move(await merchant.create(), operation, "1.00")
     assert_refused(answer, 422, "order_not_completed")
     assert answer.json()["balances"]["capturable"] == 0

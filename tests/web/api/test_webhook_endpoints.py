@@ -1,4 +1,5 @@
-"""Webhook endpoints: registered, shown, paused, rotated, tested, removed. Each merchant sees only its own."""
+"""Webhook endpoints are registered, shown, paused, rotated, tested and removed. Each merchant sees only its own
+endpoints."""
 
 from __future__ import annotations
 
@@ -70,7 +71,7 @@ async def test_an_endpoint_is_registered_and_its_secret_is_shown_once(merchant: 
         "https://shop.example:65536/", "https:///path", "https://shop.example/%zz", "https://x/" + "a" * 2048,
     ],
 )  # fmt: skip
-async def test_an_odd_address_is_refused_and_named(merchant: Merchant, url: str) -> None:
+async def test_a_bad_address_is_refused_and_the_error_names_it(merchant: Merchant, url: str) -> None:
     answer = await merchant.http.post("/webhook-endpoints", json={"url": url})
     assert_refused(answer, 400, "validation_failed")
     assert failures(answer) == [("url", "invalid")]
@@ -88,7 +89,7 @@ async def test_an_odd_address_is_refused_and_named(merchant: Merchant, url: str)
         ({"description": 1}, "malformed_request", [("url", "required"), ("description", "wrong_type")]),
     ],
 )
-async def test_a_broken_field_is_named(
+async def test_the_error_names_a_broken_field(
     merchant: Merchant, body: dict[str, Any], code: str, found: list[tuple[str, str]]
 ) -> None:
     answer = await merchant.http.post("/webhook-endpoints", json=body)
@@ -97,7 +98,7 @@ async def test_a_broken_field_is_named(
     assert await listed(merchant) == []
 
 
-async def test_a_change_that_is_wrong_changes_nothing(merchant: Merchant) -> None:
+async def test_a_wrong_change_is_refused_and_changes_nothing(merchant: Merchant) -> None:
     made = await register(merchant)
     path = f"/webhook-endpoints/{made['id']}"
     wrong = await merchant.http.patch(path, json={"paused": "yes", "description": "new"})
@@ -110,7 +111,9 @@ async def test_a_change_that_is_wrong_changes_nothing(merchant: Merchant) -> Non
     assert (changed.json()["description"], changed.json()["url"]) == ("new", SHOP)
 
 
-async def test_another_merchant_s_endpoint_is_answered_like_one_that_is_not_there(merchant: Merchant) -> None:
+async def test_another_merchant_s_endpoint_gets_the_same_answer_as_an_unknown_endpoint(
+    merchant: Merchant,
+) -> None:
     made = await register(merchant)
     async with make_merchant(merchant.service) as other:
         messages = set()
@@ -131,7 +134,7 @@ async def test_another_merchant_s_endpoint_is_answered_like_one_that_is_not_ther
     assert (await listed(merchant))[0]["state"] == "active"
 
 
-async def test_a_test_is_sent_at_once_and_says_what_came_back(merchant: Merchant) -> None:
+async def test_a_test_webhook_is_sent_at_once_and_its_answer_is_returned(merchant: Merchant) -> None:
     async with receiving() as receiver:
         made = await register(merchant, receiver.url)
         answer = (await act(merchant, made, "test")).json()
@@ -147,7 +150,7 @@ async def test_a_test_is_sent_at_once_and_says_what_came_back(merchant: Merchant
     assert answer["error"]
 
 
-async def test_a_paused_endpoint_gets_its_events_when_it_goes_on(merchant: Merchant) -> None:
+async def test_a_paused_endpoint_gets_its_events_when_it_is_resumed(merchant: Merchant) -> None:
     async with receiving() as receiver:
         made = await register(merchant, receiver.url)
         path = f"/webhook-endpoints/{made['id']}"
@@ -165,7 +168,7 @@ async def test_a_paused_endpoint_gets_its_events_when_it_goes_on(merchant: Merch
 
 
 @pytest.mark.plain_postgresql("the test's own UPDATE moves a time by a STABLE function, which Citus refuses")
-async def test_for_a_day_the_old_secret_signs_beside_the_new_one(merchant: Merchant) -> None:
+async def test_for_a_day_both_the_old_and_the_new_secret_sign(merchant: Merchant) -> None:
     async with receiving() as receiver:
         made = await register(merchant, receiver.url)
         rotated = (await act(merchant, made, "rotate-secret")).json()
@@ -200,7 +203,7 @@ async def _sent(merchant: Merchant, receiver: Receiver, endpoint: dict[str, Any]
     assert len(receiver.got) == before + 1
 
 
-async def test_a_change_at_the_same_time_never_brings_back_a_secret(merchant: Merchant) -> None:
+async def test_a_concurrent_change_never_restores_an_old_secret(merchant: Merchant) -> None:
     async with receiving() as receiver:
         made = await register(merchant, receiver.url)
         path = f"/webhook-endpoints/{made['id']}"
@@ -217,7 +220,7 @@ async def test_a_change_at_the_same_time_never_brings_back_a_secret(merchant: Me
             assert headers["webhook-signature"].startswith(newest)
 
 
-async def test_a_removed_endpoint_is_gone_and_gets_nothing_more(merchant: Merchant) -> None:
+async def test_a_removed_endpoint_is_not_found_and_gets_no_more_webhooks(merchant: Merchant) -> None:
     async with receiving() as receiver:
         made = await register(merchant, receiver.url)
         await merchant.create()

@@ -1,4 +1,4 @@
-"""Sends events again: one, a range, or all of an endpoint. An Idempotency-Key works on every POST here."""
+"""Replays one event, a range, or all events of an endpoint. An Idempotency-Key works on each of these POST routes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ async def deliveries_of(merchant: Merchant, event: str) -> list[dict[str, Any]]:
     return list((await merchant.http.get(f"/events/{event}/deliveries")).json()["deliveries"])
 
 
-async def test_replay_counts_and_sends_one_event_a_range_or_an_endpoint_s(merchant: Merchant) -> None:
+async def test_replay_sends_and_counts_one_event_a_range_or_the_events_of_an_endpoint(
+    merchant: Merchant,
+) -> None:
     async with receiving() as first, receiving() as second:
         one = (await register(merchant, first.url)).json()
         await register(merchant, second.url)
@@ -89,14 +91,16 @@ async def test_the_order_s_own_address_is_a_receiver_too(merchant: Merchant) -> 
 
 
 @pytest.mark.plain_postgresql("the test's own UPDATE moves a time by a STABLE function, which Citus refuses")
-async def test_what_failed_is_shown_and_goes_at_once_and_to_the_new_address(merchant: Merchant) -> None:
+async def test_a_failed_event_is_shown_and_a_replay_sends_it_at_once_to_the_new_address(
+    merchant: Merchant,
+) -> None:
     async with receiving() as old, receiving() as new:
         old.status = 500
         endpoint = (await register(merchant, old.url)).json()
         await merchant.create()
         await deliver(merchant)
         (event,) = ids(merchant, old)
-        # After several tries, the next try is an hour ahead, so no worker claims the delivery now.
+        # After several attempts, the next one is an hour ahead, so no worker claims the delivery now.
         await merchant.service.context.pool.fetchrow(
             "UPDATE deliveries SET try_at = try_at + interval '1 hour' WHERE merchant_id = $1",
             merchant.merchant_id,
@@ -127,7 +131,7 @@ async def test_what_failed_is_shown_and_goes_at_once_and_to_the_new_address(merc
         ({"after": f"evt_{'0' * 32}_1"}, "validation_failed", [("after", "invalid")]),
     ],
 )
-async def test_a_bad_range_is_named(
+async def test_the_error_names_a_bad_range(
     merchant: Merchant, body: dict[str, Any], code: str, found: list[tuple[str, str]]
 ) -> None:
     endpoint = (await register(merchant, "https://shop.example/")).json()
@@ -150,7 +154,9 @@ async def test_a_range_of_another_merchant_s_events_sends_nothing(merchant: Merc
         assert receiver.got == []
 
 
-async def test_a_key_registers_one_endpoint_and_its_kept_secret_is_not_readable(merchant: Merchant) -> None:
+async def test_a_key_registers_one_endpoint_and_the_stored_answer_s_secret_is_encrypted(
+    merchant: Merchant,
+) -> None:
     url = "https://shop.example/hooks"
     answers = await asyncio.gather(*(register(merchant, url, **KEY) for _ in range(12)))
     assert {answer.status_code for answer in answers} <= {200, 409}
@@ -177,7 +183,7 @@ async def assert_unreadable(merchant: Merchant, secret: str) -> None:
     assert b"whsec" not in row["body"]
 
 
-async def test_a_key_rotates_tests_and_replays_once(merchant: Merchant) -> None:
+async def test_a_key_rotates_a_secret_sends_a_test_or_replays_only_once(merchant: Merchant) -> None:
     async with receiving() as receiver:
         endpoint = (await register(merchant, receiver.url)).json()
         await merchant.create()
@@ -211,7 +217,7 @@ async def test_a_key_rotates_tests_and_replays_once(merchant: Merchant) -> None:
         assert_refused(reused, 422, "idempotency_key_reused")
 
 
-async def test_a_first_request_that_still_runs_is_waited_for_and_one_that_died_is_not(
+async def test_a_repetition_waits_for_a_running_first_request_but_not_for_a_dead_one(
     merchant: Merchant,
 ) -> None:
     target = "/events/replay"
@@ -225,13 +231,13 @@ async def test_a_first_request_that_still_runs_is_waited_for_and_one_that_died_i
         assert answer.status_code == status
 
 
-async def test_an_unusable_key_does_nothing(merchant: Merchant) -> None:
+async def test_a_call_with_an_unusable_key_changes_nothing(merchant: Merchant) -> None:
     answer = await register(merchant, "https://shop.example/", **{"Idempotency-Key": ""})
     assert_refused(answer, 400, "bad_header")
     assert (await merchant.http.get("/webhook-endpoints")).json() == {"endpoints": []}
 
 
-async def test_a_new_endpoint_is_sent_what_happened_before_it_only_when_that_is_asked_for(
+async def test_a_new_endpoint_gets_earlier_events_only_by_a_replay(
     merchant: Merchant,
 ) -> None:
     order = await merchant.approved("100.00")

@@ -48,7 +48,7 @@ def test_every_reference_resolves() -> None:
             assert CONTRACT.at(value["$ref"]) is not None, at
 
 
-def test_no_text_was_cut_by_yaml_at_a_comma() -> None:
+def test_yaml_cut_no_text_at_a_comma() -> None:
     for at, value in walk(DOCUMENT):
         if isinstance(value, dict) and "/examples/" not in at:
             assert not [key for key, part in value.items() if " " in key or part is None], at
@@ -96,8 +96,9 @@ def test_every_operation_has_an_id_a_summary_a_description_and_examples() -> Non
 
 
 def test_every_object_in_an_answer_is_closed_and_complete() -> None:
-    # An event has `customer`, a dispute's `outcome`, and a payout's `reason`, with one type only, which its schema says by itself. What a page started says more of
-    # itself, and what the sandbox says of a signature is said nowhere else.
+    # Some fields exist only in one kind of answer, and that schema describes them: `customer`, a dispute's `outcome`
+    # and a payout's `reason` in an event, the fields of an order that a page started, and the sandbox's explanation of
+    # a signature.
     optional = {"PublicKey", "IssuerMetadata", "Event", "EventDispute", "PayoutEvent", "SignatureProblem"}
     optional |= {"OrderRecord", "ItemRecord", "CheckoutStarted", "CheckoutResult"}
     # These fields name ignored parts of a request, or the profile that would have accepted it. They are usually
@@ -111,7 +112,7 @@ def test_every_object_in_an_answer_is_closed_and_complete() -> None:
         "MoneyProblem",
         "DisputeDetail",
     }
-    # Only the health of a database cluster with a node down names nodes.
+    # `/health/ready` names nodes only if a node of a database cluster is down.
     optional.add("Health")
     for name, schema in DOCUMENT["components"]["schemas"].items():
         if "properties" in schema and not name.endswith("Request"):
@@ -119,7 +120,7 @@ def test_every_object_in_an_answer_is_closed_and_complete() -> None:
             assert name in optional or set(schema["required"]) == set(schema["properties"]), name
 
 
-def test_the_codes_are_those_of_the_service_and_each_is_explained_and_shown() -> None:
+def test_the_error_codes_are_those_of_the_service_and_each_has_an_explanation_and_an_example() -> None:
     codes = DOCUMENT["components"]["schemas"]["ErrorCode"]
     assert set(codes["enum"]) == {code.value for code in Code} == set(codes["x-codes"])
     tokens = DOCUMENT["components"]["schemas"]["TokenErrorCode"]
@@ -144,7 +145,7 @@ def test_the_codes_are_those_of_the_service_and_each_is_explained_and_shown() ->
         )
 
 
-def test_an_exchange_that_keeps_to_the_contract_passes() -> None:
+def test_an_exchange_that_follows_the_contract_passes() -> None:
     CONTRACT.check("POST", "/order/?x=1", 200, HEADERS, CREATED, request_body=ORDER)
     CONTRACT.check(
         "GET",
@@ -161,7 +162,7 @@ def test_an_exchange_that_keeps_to_the_contract_passes() -> None:
     )
 
 
-def test_a_path_or_method_outside_the_contract_has_its_own_answer() -> None:
+def test_a_path_or_method_outside_the_contract_is_reported_as_such() -> None:
     problem = {"Content-Type": "application/problem+json", "X-Request-Id": "r-1", "Allow": "GET, HEAD"}
     for name, method, path, status in (
         ("not_found", "GET", "/nowhere", 404),
@@ -198,7 +199,7 @@ def _broken(name: str, body: dict[str, Any]) -> list[dict[str, Any]]:
     return [short, customer, {**body, "success": not body["success"]}]
 
 
-def test_every_type_of_event_has_a_complete_body_and_the_check_sees_what_breaks_it() -> None:
+def test_every_event_type_has_a_complete_body_and_the_check_finds_each_deviation() -> None:
     types = {*DOCUMENT["components"]["schemas"]["EventType"]["enum"], "webhook.test"}
     assert set(DOCUMENT["webhooks"]) == types
     for name, item in DOCUMENT["webhooks"].items():
@@ -230,14 +231,14 @@ def test_every_type_of_event_has_a_complete_body_and_the_check_sees_what_breaks_
         ("/order/1/capture", 200, HEADERS, b'{"merchantReference":"a","amount":1,"dateTime":"2026-01-01 00:00"}', None, "date-time"),
     ],
 )  # fmt: skip
-def test_an_exchange_that_breaks_the_contract_is_told_why(
+def test_for_an_exchange_that_breaks_the_contract_the_error_says_why(
     path: str, status: int, headers: dict[str, str], body: bytes, request_body: bytes | None, text: str
 ) -> None:
     with pytest.raises(AssertionError, match=text):
         CONTRACT.check("POST", path, status, headers, body, request_body=request_body)
 
 
-def test_the_lenient_profile_may_send_what_the_strict_one_may_not() -> None:
+def test_the_check_accepts_looser_requests_for_the_lenient_profile() -> None:
     loose = ORDER[:-1] + b',"consumer":{"phoneNumber":"+1 (212) 555-0100"}}'
     CONTRACT.check("POST", "/order", 200, HEADERS, CREATED, request_body=loose, lenient=True)
     with pytest.raises(AssertionError, match="phoneNumber"):

@@ -1,4 +1,4 @@
-"""`/docs`, the API reference and the guides load only from this origin, and `/openapi.json` is the contract."""
+"""`/docs`, the API reference and the guides load everything from this origin, and `/openapi.json` is the contract."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def anchors_of(page: str) -> list[str]:
     return re.findall(r'\bid="([^"]+)"', page)
 
 
-async def test_the_first_page_explains_every_error_code_at_the_address_that_errors_name(
+async def test_the_first_page_explains_every_error_code_at_the_address_in_the_errors(
     client: httpx.AsyncClient,
 ) -> None:
     page = (await client.get("/docs")).text
@@ -56,7 +56,7 @@ async def test_the_first_page_explains_every_error_code_at_the_address_that_erro
 
 
 @pytest.mark.parametrize("path", paths())
-async def test_a_page_asks_no_other_origin_and_runs_no_script_of_its_text(
+async def test_a_page_loads_nothing_from_other_origins_and_its_text_cannot_run_scripts(
     client: httpx.AsyncClient, path: str
 ) -> None:
     answer = await client.get(path)
@@ -74,7 +74,7 @@ async def test_a_page_asks_no_other_origin_and_runs_no_script_of_its_text(
     assert "pay.example" not in page
 
 
-async def test_every_link_between_the_pages_leads_to_a_page_and_an_anchor_that_are_there(
+async def test_every_link_between_the_pages_leads_to_an_existing_page_and_anchor(
     client: httpx.AsyncClient,
 ) -> None:
     texts = {path: (await client.get(path)).text for path in [*paths(), "/docs/reference"]}
@@ -91,7 +91,7 @@ async def test_every_link_between_the_pages_leads_to_a_page_and_an_anchor_that_a
     assert seen > 50
 
 
-async def test_every_guide_that_is_there_is_listed_and_one_that_is_not_is_left_out(
+async def test_exactly_the_existing_guides_are_listed(
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = {guide.name for guide in listed()}
@@ -116,14 +116,14 @@ async def test_every_guide_that_is_there_is_listed_and_one_that_is_not_is_left_o
         "/docs/reference/..%2Fpages.py",
     ],
 )
-async def test_nothing_else_is_served_beside_the_pages(service: Running, path: str) -> None:
+async def test_no_other_files_are_served_beside_the_pages(service: Running, path: str) -> None:
     async with service.client() as http:
         answer = await http.get(path)
     assert answer.status_code == 404
     assert answer.json()["code"] == "not_found"
 
 
-async def test_in_production_nothing_can_be_tried_and_in_the_sandbox_it_can(
+async def test_the_reference_can_send_requests_in_the_sandbox_but_not_in_production(
     client: httpx.AsyncClient, service: Running
 ) -> None:
     assert 'data-try="no"' in (await client.get("/docs/reference")).text
@@ -131,7 +131,7 @@ async def test_in_production_nothing_can_be_tried_and_in_the_sandbox_it_can(
         assert 'data-try="yes"' in (await http.get("/docs/reference")).text
 
 
-async def test_the_reference_may_run_our_scripts_only_and_call_this_origin_only(
+async def test_the_reference_may_only_run_our_scripts_and_only_call_this_origin(
     client: httpx.AsyncClient,
 ) -> None:
     one, two = [await client.get("/docs/reference") for _ in range(2)]
@@ -147,7 +147,7 @@ async def test_the_reference_may_run_our_scripts_only_and_call_this_origin_only(
     assert one.headers["cache-control"] == "no-cache"
 
 
-async def test_the_document_is_served_with_the_address_of_this_service(client: httpx.AsyncClient) -> None:
+async def test_the_openapi_document_contains_the_address_of_this_service(client: httpx.AsyncClient) -> None:
     answer = await client.get("/openapi.json")
     assert answer.headers["content-type"] == "application/json"
     assert answer.json() == load_contract(BASE)
@@ -156,7 +156,7 @@ async def test_the_document_is_served_with_the_address_of_this_service(client: h
 
 
 @pytest.mark.parametrize("name", ["docs.css", "reference.css"])
-def test_a_stylesheet_fetches_nothing(name: str) -> None:
+def test_a_stylesheet_loads_nothing(name: str) -> None:
     assert cuota.web.__file__ is not None
     sheet = (Path(cuota.web.__file__).parent / "pages" / "static" / name).read_text()
     assert "url(" not in sheet

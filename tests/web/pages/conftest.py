@@ -37,7 +37,7 @@ def visitor(visit: Callable[..., Visitor]) -> Visitor:
 
 @pytest.fixture(params=["desk", "operator"])
 async def keyed(request: pytest.FixtureRequest, merchant: Merchant) -> AsyncIterator[Browsers]:
-    """Makes browsers of one dashboard's people, each with an authenticator."""
+    """Makes browsers for people of one dashboard, each with an authenticator."""
     async with AsyncExitStack() as stack:
 
         def make() -> Keyed:

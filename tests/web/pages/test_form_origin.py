@@ -1,4 +1,4 @@
-"""The service refuses a form that another site's page sent, by the browser's headers."""
+"""The service uses the browser's headers to refuse a form that another site's page sends."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def post(visitor: Visitor, headers: list[tuple[str, str]]) -> int:
 
 @pytest.mark.parametrize("place", ["checkout", "account"])
 @pytest.mark.parametrize("origin", FOREIGN)
-async def test_a_form_with_a_foreign_origin_is_403_although_its_word_is_right(
+async def test_a_form_with_a_foreign_origin_is_403_although_its_csrf_token_is_right(
     merchant: Merchant, visitor: Visitor, place: str, origin: str
 ) -> None:
     address = (await merchant.create())["redirectUrl"] if place == "checkout" else "/account"
@@ -34,7 +34,7 @@ async def test_a_form_with_a_foreign_origin_is_403_although_its_word_is_right(
 
 
 @pytest.mark.parametrize("place", ["checkout", "account"])
-async def test_a_form_of_the_service_s_own_page_is_taken_with_its_origin_with_null_and_with_none(
+async def test_a_form_of_the_service_s_own_page_is_accepted_with_its_origin_with_null_and_without_an_origin(
     service: Running, merchant: Merchant, visitor: Visitor, place: str
 ) -> None:
     """Pages have the referrer policy no-referrer, so browsers send null with the page's own forms."""
@@ -50,7 +50,7 @@ async def test_a_form_of_the_service_s_own_page_is_taken_with_its_origin_with_nu
         assert await post(visitor, headers) == 303, headers
 
 
-async def test_a_sandboxed_frame_of_another_site_is_told_apart_from_the_service_s_own_null(
+async def test_a_null_origin_of_another_site_s_sandboxed_frame_is_refused(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     await visitor.open((await merchant.create())["redirectUrl"])

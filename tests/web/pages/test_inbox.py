@@ -1,4 +1,4 @@
-"""The sandbox's inbox shows the messages to consumers to everybody who tries the service."""
+"""The sandbox's inbox shows the messages to consumers, without a login."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OWN = "https://pay.example"
 
 @pytest.fixture
 async def quiet(service: Running, own_database: dict[str, Any]) -> AsyncIterator[Beside]:
-    """A service whose inbox no other test fills."""
+    """A service with an inbox that no other test uses."""
     async with runtime.opened(service.settings, own_database, pool_size=4) as context:
         yield beside(context, Clock())
 
@@ -48,13 +48,13 @@ async def told(running: Running, text: str = "It is due.", **more: Any) -> None:
     await running.context.rails.message.send(Message(uuid4(), text=text, **given))
 
 
-async def test_an_empty_inbox_says_how_something_comes_into_it(quiet: Beside) -> None:
+async def test_an_empty_inbox_says_how_messages_get_there(quiet: Beside) -> None:
     page = await get(quiet)
     assert (page.status, page.heading) == (200, "Inbox")
     assert "Nothing is here. Open a checkout" in page.text
 
 
-async def test_a_code_asked_for_in_the_checkout_is_there_and_the_checkout_leads_there(
+async def test_a_code_requested_in_the_checkout_is_in_the_inbox_and_the_checkout_links_to_the_inbox(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     checkout = await visitor.until("code", await merchant.create(), phone="917 555 0111")
@@ -65,7 +65,7 @@ async def test_a_code_asked_for_in_the_checkout_is_there_and_the_checkout_leads_
     assert "123456 is your Pay in four code." in page.text
 
 
-async def test_the_newest_stands_first_and_pages_of_fifty_follow(quiet: Beside) -> None:
+async def test_the_newest_message_is_first_and_each_page_has_fifty(quiet: Beside) -> None:
     for n in range(120):
         await told(quiet, f"message <{n}>")
     page, seen, sizes = await get(quiet), [], []
@@ -81,7 +81,7 @@ async def test_the_newest_stands_first_and_pages_of_fifty_follow(quiet: Beside) 
     assert page.link("Back to the newest") == "/sandbox/inbox"
 
 
-async def test_one_consumer_s_messages_are_shown_alone_on_every_page(quiet: Beside) -> None:
+async def test_the_filter_for_one_consumer_applies_to_every_page(quiet: Beside) -> None:
     for n in range(60):
         await told(quiet, f"ours {n}.")
         await told(quiet, "another's", email="other+1@mail.example")
@@ -89,7 +89,7 @@ async def test_one_consumer_s_messages_are_shown_alone_on_every_page(quiet: Besi
     assert (page.text.count("ours"), page.text.count("another's")) == (50, 0)
     older = await get(quiet, page.link("Older messages").removeprefix("/sandbox/inbox"))
     assert (older.text.count("ours"), older.text.count("another's")) == (10, 0)
-    # A plus sign in an address is still there after a link was followed.
+    # A plus sign in a mail address must survive in the page's links.
     other = await get(quiet, (await get(quiet)).link("other+1@mail.example").removeprefix("/sandbox/inbox"))
     assert (other.text.count("ours"), other.text.count("another's")) == (0, 50)
     nobody = await get(quiet, "?to=nobody@mail.example")
@@ -100,7 +100,7 @@ async def test_one_consumer_s_messages_are_shown_alone_on_every_page(quiet: Besi
 @pytest.mark.parametrize(
     "query", ["?before=x", "?before=-1", f"?before={9 * 10**18}", f"?before={'9' * 40}", "?to=", "?to=%00"]
 )
-async def test_a_query_that_makes_no_sense_shows_the_newest(quiet: Beside, query: str) -> None:
+async def test_an_unreadable_query_shows_the_newest_messages(quiet: Beside, query: str) -> None:
     await told(quiet)
     page = await get(quiet, query)
     assert page.status == 200
@@ -150,7 +150,9 @@ async def test_only_an_address_of_this_service_is_a_link_on_the_page(quiet: Besi
         ("", []),
     ],
 )
-def test_only_the_own_origin_is_a_link_and_no_text_is_lost(text: str, links: list[str]) -> None:
+def test_only_addresses_of_the_service_s_origin_become_links_and_no_text_is_lost(
+    text: str, links: list[str]
+) -> None:
     pieces = parts(text, OWN)
     assert [piece for piece, link in pieces if link] == links
     assert "".join(piece for piece, _ in pieces) == text
@@ -166,12 +168,12 @@ async def test_production_has_no_inbox(service: Running, method: str) -> None:
     assert answer.status_code == 404
 
 
-async def test_an_inbox_that_nothing_comes_into_says_why(quiet: Beside) -> None:
+async def test_an_inbox_that_gets_no_messages_says_why(quiet: Beside) -> None:
     live = beside(quiet.context, Clock(), settings=replace(quiet.settings, message_rail="live"))
     assert "Messages go by the rail that CUOTA_MESSAGE_RAIL names" in (await get(live)).text
 
 
-async def test_a_text_that_cannot_be_sent_is_told_beside_the_number_and_may_be_asked_for_again(
+async def test_if_a_text_cannot_be_sent_the_error_is_beside_the_number_and_the_text_can_be_requested_again(
     merchant: Merchant, visit: Any
 ) -> None:
     context = merchant.service.context
@@ -210,7 +212,7 @@ async def test_a_text_that_cannot_be_sent_is_told_beside_the_number_and_may_be_a
         ("x" * 20_000, {}, 413),
     ],
 )
-async def test_the_inbox_takes_an_answer_from_its_own_form_only(
+async def test_the_inbox_accepts_an_answer_only_from_its_own_form(
     quiet: Beside, body: str, headers: dict[str, str], status: int
 ) -> None:
     given = {"content-type": "application/x-www-form-urlencoded", **headers}

@@ -1,4 +1,4 @@
-"""Passkeys in both dashboards: added, named, removed, used to sign in and in place of a code."""
+"""Passkeys in both dashboards: people add, name and remove them, and use them to sign in and in place of a code."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def test_the_list_shows_when_a_passkey_was_added_and_last_used(keyed: Brow
     assert "not used yet" in (await one.listed()).text
 
 
-async def test_adding_a_passkey_asks_for_a_fresh_code(keyed: Browsers) -> None:
+async def test_adding_a_passkey_requires_a_fresh_code(keyed: Browsers) -> None:
     one = await entered(keyed)
     await one.add()
     await one.grow_old()
@@ -51,7 +51,7 @@ async def test_adding_a_passkey_asks_for_a_fresh_code(keyed: Browsers) -> None:
 
 
 @pytest.mark.parametrize("do", ["rename", "remove"])
-async def test_changing_a_passkey_asks_for_a_fresh_code(keyed: Browsers, do: str) -> None:
+async def test_changing_a_passkey_requires_a_fresh_code(keyed: Browsers, do: str) -> None:
     one = await entered(keyed)
     await one.add()
     path = (await one.listed()).link("laptop")
@@ -62,7 +62,7 @@ async def test_changing_a_passkey_asks_for_a_fresh_code(keyed: Browsers, do: str
     assert "laptop" in (await one.listed()).text
 
 
-async def test_a_passkey_gets_another_name(keyed: Browsers) -> None:
+async def test_a_passkey_can_be_renamed(keyed: Browsers) -> None:
     one = await entered(keyed)
     await one.add()
     await one.staff.open((await one.listed()).link("laptop"))
@@ -75,7 +75,7 @@ async def test_a_passkey_gets_another_name(keyed: Browsers) -> None:
     assert json.loads(entry["after"]) == {"name": "office laptop"}
 
 
-async def test_a_removed_passkey_signs_nobody_in(keyed: Browsers) -> None:
+async def test_a_removed_passkey_cannot_sign_in(keyed: Browsers) -> None:
     one = await entered(keyed)
     await one.add()
     path = (await one.listed()).link("laptop").removeprefix(f"{one.root}/")
@@ -86,7 +86,7 @@ async def test_a_removed_passkey_signs_nobody_in(keyed: Browsers) -> None:
     assert not await one.inside()
 
 
-async def test_each_change_stands_in_the_log(keyed: Browsers) -> None:
+async def test_each_change_is_in_the_audit_log(keyed: Browsers) -> None:
     one = await entered(keyed)
     await one.add()
     path = (await one.listed()).link("laptop").removeprefix(f"{one.root}/")
@@ -96,7 +96,7 @@ async def test_each_change_stands_in_the_log(keyed: Browsers) -> None:
         assert entry["subject"] == "Passkey laptop"
 
 
-async def test_a_passkey_takes_the_place_of_a_fresh_code(keyed: Browsers) -> None:
+async def test_a_passkey_replaces_a_fresh_code(keyed: Browsers) -> None:
     one = await with_passkey(keyed)
     await one.sign_in()
     await one.grow_old()
@@ -106,7 +106,7 @@ async def test_a_passkey_takes_the_place_of_a_fresh_code(keyed: Browsers) -> Non
     assert "Code of your authenticator app" not in (await one.listed()).text
 
 
-async def test_the_options_of_a_step_up_name_only_ones_own_passkeys(keyed: Browsers) -> None:
+async def test_the_options_of_a_step_up_contain_only_the_person_s_own_passkeys(keyed: Browsers) -> None:
     one, other = await entered(keyed), await entered(keyed)
     await other.add()
     key = await one.add()
@@ -114,7 +114,7 @@ async def test_the_options_of_a_step_up_name_only_ones_own_passkeys(keyed: Brows
     assert [each["id"] for each in allowed] == [text_of(key.credential_id)]
 
 
-async def test_the_authenticator_learns_which_passkeys_are_there(keyed: Browsers) -> None:
+async def test_the_options_name_the_existing_passkeys_to_the_authenticator(keyed: Browsers) -> None:
     one = await entered(keyed)
     key = await one.add()
     options = await one.options("passkeys", name="again")
@@ -131,7 +131,7 @@ async def test_an_authenticator_without_a_counter_signs_in_again_and_again(keyed
         await one.leave()
 
 
-async def test_forgetting_the_authenticator_app_forgets_the_passkeys_too(keyed: Browsers) -> None:
+async def test_removing_the_authenticator_app_removes_the_passkeys_too(keyed: Browsers) -> None:
     one = await with_passkey(keyed)
     await one.sign_in()
     path = (await one.staff.open(f"{one.root}/me")).answer.url.path
@@ -155,7 +155,7 @@ async def test_a_removed_person_has_no_passkey(keyed: Browsers) -> None:
     assert refused(await one.sign_in())
 
 
-async def test_the_mailed_link_still_asks_for_the_code(keyed: Browsers) -> None:
+async def test_the_mailed_link_still_requires_the_code(keyed: Browsers) -> None:
     one: Any = keyed()
     person = await one.staff.invited(f"ana-{uuid4().hex[:12]}@shop.example")
     await one.staff.sign_in(person)

@@ -1,4 +1,4 @@
-"""What is refused when people add passkeys and sign in with them, in both dashboards."""
+"""Both dashboards refuse wrong requests to add passkeys and to sign in with them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from support.pages.passkeys import Browsers, Keyed, entered, refused, with_passk
 from support.pages.staff import Staff
 
 
-async def test_the_passkey_of_another_person_is_no_fresh_factor(keyed: Browsers) -> None:
+async def test_another_person_s_passkey_is_not_accepted_as_a_fresh_factor(keyed: Browsers) -> None:
     one, other = await entered(keyed), await entered(keyed)
     await one.add()
     theirs = await other.add()
@@ -36,12 +36,12 @@ async def test_the_passkey_of_another_person_is_no_fresh_factor(keyed: Browsers)
 
 async def test_a_credential_signs_in_only_its_own_person(keyed: Browsers) -> None:
     one, other = await with_passkey(keyed), await with_passkey(keyed)
-    # The key of one person, and the handle of another.
+    # The key belongs to one person, and the user handle to another.
     one.device.keys[-1].handle = other.device.keys[-1].handle
     assert refused(await one.sign_in())
 
 
-async def test_the_same_credential_is_not_added_twice(keyed: Browsers) -> None:
+async def test_the_same_credential_cannot_be_added_twice(keyed: Browsers) -> None:
     one, other = await entered(keyed), await entered(keyed)
     key = await one.add()
     for browser in (one, other):
@@ -69,19 +69,19 @@ async def test_a_person_has_a_limited_number_of_passkeys(keyed: Browsers) -> Non
     assert (answer.status_code, answer.json()["error"]) == (400, TOO_MANY)
 
 
-async def test_an_answer_that_was_used_is_refused(keyed: Browsers) -> None:
+async def test_an_answer_that_was_used_before_is_refused(keyed: Browsers) -> None:
     one = await with_passkey(keyed)
     passkey = one.device.get(await one.options("sign-in/passkey"))
     jar = dict(one.staff.http.cookies)
     assert (await one.post("sign-in/passkey", passkey=passkey)).status_code == 303
     await one.leave()
-    # Also with the cookie that the challenge belongs to, which the sign-in deleted.
+    # The answer is refused even with the challenge's cookie, which the sign-in deleted.
     one.staff.http.cookies.update(jar)
     assert refused(await one.post("sign-in/passkey", passkey=passkey))
     assert not await one.inside()
 
 
-async def test_of_two_equal_answers_at_once_one_signs_in(keyed: Browsers) -> None:
+async def test_of_two_identical_concurrent_answers_one_signs_in(keyed: Browsers) -> None:
     one = await with_passkey(keyed)
     passkey, csrf = one.device.get(await one.options("sign-in/passkey")), await one.csrf()
     sent = [
@@ -97,7 +97,7 @@ async def test_a_challenge_of_another_browser_is_refused(keyed: Browsers) -> Non
     await one.options("sign-in/passkey")
     theirs = await other.options("sign-in/passkey")
     assert refused(await one.post("sign-in/passkey", passkey=one.device.get(theirs)))
-    # The other browser's challenge is not used up by that.
+    # The failed attempt does not use up the other browser's challenge.
     answer = await other.post("sign-in/passkey", passkey=one.device.get(theirs))
     assert answer.status_code == 303
 
@@ -110,7 +110,7 @@ async def test_a_challenge_for_another_purpose_is_refused(keyed: Browsers) -> No
     assert (answer.status_code, answer.json()["error"]) == (400, REFUSED)
 
 
-async def test_a_challenge_that_ended_is_refused(keyed: Browsers) -> None:
+async def test_an_expired_challenge_is_refused(keyed: Browsers) -> None:
     one = await with_passkey(keyed)
     options = await one.options("sign-in/passkey")
     sql = f"UPDATE {one.tables}_challenges SET ends_at = $1 WHERE challenge = $2 RETURNING purpose"
@@ -160,7 +160,7 @@ async def test_a_passkey_without_user_verification_is_not_added(keyed: Browsers)
     ],
     ids=["another origin", "in a frame of another site", "of a creation"],
 )
-async def test_an_answer_that_another_page_made_is_refused(keyed: Browsers, said: dict[str, Any]) -> None:
+async def test_an_answer_from_another_origin_is_refused(keyed: Browsers, said: dict[str, Any]) -> None:
     one = await with_passkey(keyed)
     passkey = one.device.get(await one.options("sign-in/passkey"), **said)
     assert refused(await one.post("sign-in/passkey", passkey=passkey))
@@ -174,7 +174,9 @@ async def test_a_forged_signature_is_refused(keyed: Browsers) -> None:
     assert refused(await one.post("sign-in/passkey", passkey=json.dumps(told)))
 
 
-async def test_unknown_people_unknown_passkeys_and_wrong_answers_are_answered_alike(keyed: Browsers) -> None:
+async def test_unknown_people_unknown_passkeys_and_wrong_answers_get_the_same_response(
+    keyed: Browsers,
+) -> None:
     one = await with_passkey(keyed)
     key = one.device.keys[-1]
     seen = set()
@@ -211,7 +213,7 @@ async def test_unknown_people_unknown_passkeys_and_wrong_answers_are_answered_al
     ["", "null", "[]", "{}", "x", "[" * 5000, '{"id": 1}', '{"id": "a", "rawId": "a", "type": "public-key", "response": {}}'],
     ids=["empty", "null", "a list", "no fields", "no JSON", "deep", "a number", "no response"],
 )  # fmt: skip
-async def test_what_no_browser_says_is_refused(keyed: Browsers, text: str) -> None:
+async def test_data_that_no_browser_sends_is_refused(keyed: Browsers, text: str) -> None:
     assert refused(await keyed().post("sign-in/passkey", passkey=text))
     one = await entered(keyed)
     assert (await one.post("step-up", passkey=text)).status_code == 400
@@ -241,14 +243,14 @@ async def test_a_browser_gets_a_limited_number_of_challenges(keyed: Browsers) ->
         await one.options("sign-in/passkey")
     answer = await one.post("sign-in/passkey/options")
     assert (answer.status_code, answer.json()["error"]) == (429, TOO_OFTEN)
-    # The mailed link is another way in.
+    # The mailed link still works.
     page = await one.staff.open(f"{one.root}/sign-in")
     assert (await one.staff.send("sign-in", email="ana@shop.example")).heading == "Look at your mail", (
         page.text
     )
 
 
-async def test_challenges_that_were_used_count_too(keyed: Browsers) -> None:
+async def test_used_challenges_count_toward_the_limit_too(keyed: Browsers) -> None:
     one = await with_passkey(keyed)
     await one.options("sign-in/passkey")
     jar = dict(one.staff.http.cookies)
@@ -268,7 +270,7 @@ async def test_a_form_of_another_site_is_refused(keyed: Browsers) -> None:
         assert answer.status_code == 403
 
 
-async def test_a_passkey_of_one_dashboard_is_worth_nothing_in_the_other(merchant: Merchant) -> None:
+async def test_a_passkey_of_one_dashboard_does_not_work_in_the_other(merchant: Merchant) -> None:
     async with merchant.service.client() as http:
         desk = Keyed(Staff(http, merchant), "/desk")
         operator = Keyed(OperatorStaff(http, merchant.service), "/operator")
@@ -278,7 +280,7 @@ async def test_a_passkey_of_one_dashboard_is_worth_nothing_in_the_other(merchant
         assert refused(await operator.sign_in())
         key.handle = key.handle[-16:]
         assert refused(await operator.sign_in())
-        # Nor is a challenge of the other dashboard.
+        # A challenge of the other dashboard is refused too.
         passkey = desk.device.get(await operator.options("sign-in/passkey"))
         await desk.leave()
         assert refused(await desk.post("sign-in/passkey", passkey=passkey))

@@ -1,4 +1,5 @@
-"""Overload: requests without a place are refused before any work, important ones are kept, and every place is released."""
+"""Under overload, requests without a place are refused before any work, important requests still get places, and every
+place is released."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ NO_ORDER = "/order/01990000-0000-7000-8000-000000000001"
         ("POST", "/orders/authorize"), ("GET", "/events"), ("POST", "/oauth/token"), ("GET", "/order/"), ("GET", "/nowhere"),
     ],
 )  # fmt: skip
-async def test_a_refusal_for_want_of_a_place_is_as_the_contract_says(
+async def test_a_refusal_for_lack_of_a_place_follows_the_contract(
     merchant: Merchant, method: str, path: str
 ) -> None:
     before = refused("full")
@@ -44,7 +45,7 @@ async def test_a_refusal_for_want_of_a_place_is_as_the_contract_says(
 
 
 @pytest.mark.parametrize("path", [f"/checkout/{UUID(int=7)}/{UUID(int=8)}", "/account"])
-async def test_a_consumer_who_finds_no_place_is_shown_a_page(service: Running, path: str) -> None:
+async def test_a_consumer_s_request_without_a_place_gets_a_page(service: Running, path: str) -> None:
     with busy(service, 1):
         async with service.client() as http:
             answers = [await http.get(path) for _ in range(2)]
@@ -57,7 +58,7 @@ async def test_a_consumer_who_finds_no_place_is_shown_a_page(service: Running, p
 
 
 @pytest.mark.parametrize(("method", "sent"), [("GET", ""), ("POST", "application/x-www-form-urlencoded")])
-async def test_a_shopper_whom_a_shop_leads_here_in_a_crowd_is_shown_a_page_and_a_shop_s_server_is_not(
+async def test_under_overload_a_shopper_s_browser_gets_a_page_and_a_shop_s_server_does_not(
     service: Running, method: str, sent: str
 ) -> None:
     browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8", "Content-Type": sent}
@@ -75,7 +76,7 @@ async def test_a_shopper_whom_a_shop_leads_here_in_a_crowd_is_shown_a_page_and_a
     assert server.json()["code"] == "unavailable"
 
 
-async def test_a_token_that_nobody_looked_at_is_no_merchant_s_though_a_shopper_sends_it_with_what_one_signed(
+async def test_an_unverified_token_does_not_count_as_a_merchant_s_even_together_with_a_signed_request(
     merchant: Merchant,
 ) -> None:
     forged = f"Bearer {uuid4()}"
@@ -88,7 +89,7 @@ async def test_a_token_that_nobody_looked_at_is_no_merchant_s_though_a_shopper_s
     assert parties.of(scope_of(""), name_of(good)) == str(merchant.merchant_id)
 
 
-async def test_of_what_was_refused_nothing_is_applied(merchant: Merchant) -> None:
+async def test_a_refused_request_is_never_applied(merchant: Merchant) -> None:
     order = await merchant.approved("100.00")
     key = {"Idempotency-Key": str(uuid4())}
     with busy(merchant.service, 1):
@@ -104,7 +105,7 @@ async def test_of_what_was_refused_nothing_is_applied(merchant: Merchant) -> Non
     assert "idempotency-replayed" not in again.headers
 
 
-async def test_what_was_begun_is_brought_to_its_end_while_new_orders_are_refused(merchant: Merchant) -> None:
+async def test_existing_orders_can_be_completed_while_new_orders_are_refused(merchant: Merchant) -> None:
     order = await merchant.approved("100.00")
     before = refused("creation")
     with busy(merchant.service, 0.8):
@@ -123,7 +124,7 @@ async def test_what_was_begun_is_brought_to_its_end_while_new_orders_are_refused
     assert refused("creation") == before + 4
 
 
-async def test_health_and_metrics_are_answered_however_full_it_is(service: Running) -> None:
+async def test_health_and_metrics_are_answered_under_any_load(service: Running) -> None:
     with busy(service, 2):
         async with service.client() as http:
             for path in ("/health/live", "/health/ready", "/metrics"):
@@ -132,7 +133,7 @@ async def test_health_and_metrics_are_answered_however_full_it_is(service: Runni
             assert preflight.status_code == 204
 
 
-async def test_a_client_that_is_slow_with_its_body_holds_no_place(merchant: Merchant) -> None:
+async def test_a_client_that_sends_its_body_slowly_occupies_no_place(merchant: Merchant) -> None:
     service = merchant.service
     token = merchant.http.headers["Authorization"]
     head = f"POST /order HTTP/1.1\r\nHost: x\r\nAuthorization: {token}\r\nContent-Type: application/json\r\n"
@@ -184,7 +185,7 @@ async def _at_random(merchant: Merchant, order: dict, chance: random.Random) -> 
         writer.close()
 
 
-async def test_every_place_comes_back_after_a_thousand_requests_of_every_kind(merchant: Merchant) -> None:
+async def test_every_place_is_released_after_a_thousand_requests_of_every_kind(merchant: Merchant) -> None:
     chance, order = random.Random(6), await merchant.approved("500.00")
     for _ in range(50):
         async with asyncio.TaskGroup() as together:
@@ -193,7 +194,7 @@ async def test_every_place_comes_back_after_a_thousand_requests_of_every_kind(me
     await settled(merchant.service)
 
 
-async def test_the_place_of_a_cancelled_request_comes_back(service: Running) -> None:
+async def test_the_place_of_a_canceled_request_is_released(service: Running) -> None:
     async with make_merchant(service) as merchant:
         token = merchant.http.headers["Authorization"].encode()
         headers = [(b"host", b"x"), (b"authorization", token), (b"content-type", b"application/json")]
@@ -218,7 +219,7 @@ async def test_the_place_of_a_cancelled_request_comes_back(service: Running) -> 
     await settled(service)
 
 
-async def test_a_refusal_has_the_same_words_however_the_request_s_end_is_told(service: Running) -> None:
+async def test_a_refusal_is_the_same_for_every_framing_of_the_request_s_body(service: Running) -> None:
     plain = b"POST /order/7/capture?dryRun=true HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc"
     others = [
         plain.replace(b"Host: x", b"Host: x\r\nX-Note: Upgrade"),
@@ -239,7 +240,7 @@ async def test_a_refusal_has_the_same_words_however_the_request_s_end_is_told(se
     assert all(body == bodies[0] for body in bodies), bodies
 
 
-async def test_a_connection_goes_on_after_refusals_where_each_request_ended(merchant: Merchant) -> None:
+async def test_a_connection_stays_usable_after_refused_requests(merchant: Merchant) -> None:
     service = merchant.service
     token = merchant.http.headers["Authorization"].encode()
     read = b"GET /configuration HTTP/1.1\r\nHost: x\r\nAuthorization: %b\r\n\r\n" % token

@@ -1,4 +1,4 @@
-"""Content that is the same for everybody is compressed. Personal data never is."""
+"""Public content is compressed. Personal data never is."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def http(service: Running) -> httpx.AsyncClient:
 
 
 @pytest.mark.parametrize("path", FILES)
-async def test_a_file_comes_compressed_to_whoever_accepts_it_and_is_the_same(
+async def test_a_file_is_sent_compressed_if_the_client_accepts_that_and_has_the_same_content(
     http: httpx.AsyncClient, path: str
 ) -> None:
     plain, content = await raw(http, path, accept_encoding="identity")
@@ -47,7 +47,9 @@ async def test_a_file_comes_compressed_to_whoever_accepts_it_and_is_the_same(
 
 
 @pytest.mark.parametrize("path", FILES)
-async def test_a_file_that_the_caller_has_is_not_sent_again(http: httpx.AsyncClient, path: str) -> None:
+async def test_a_file_that_the_client_has_cached_is_not_sent_again(
+    http: httpx.AsyncClient, path: str
+) -> None:
     for accepted in ("gzip", "identity"):
         first, _ = await raw(http, path, accept_encoding=accepted)
         tag = first.headers["etag"]
@@ -88,5 +90,5 @@ async def test_answers_of_the_api_and_pages_of_a_person_are_never_compressed(
         ("gzipped", False),
     ],
 )
-def test_gzip_is_sent_only_to_who_accepts_it(accepted: str, taken: bool) -> None:  # noqa: FBT001
+def test_gzip_is_sent_only_to_clients_that_accept_it(accepted: str, taken: bool) -> None:  # noqa: FBT001
     assert accepts_gzip(accepted) is taken

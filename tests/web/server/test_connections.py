@@ -1,4 +1,4 @@
-"""What one connection may do to the server, on a raw socket: number and order of its requests, and idle time."""
+"""Limits of one connection on a raw socket: the number and order of its requests, and its idle time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ALIVE = b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 async def exchange(port: int, content: bytes) -> list[bytes]:
-    """Send these bytes and read until the server closes. Return the heads of the answers, each with what follows it."""
+    """Send these bytes and read until the server closes. Return the answers, each with its head and body."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(content)
@@ -39,13 +39,13 @@ def port_of(service: Running) -> int:
     return int(service.settings.public_url.rpartition(":")[2])
 
 
-async def test_rubbish_behind_a_request_takes_no_answer_from_it(service: Running) -> None:
+async def test_garbage_after_a_request_does_not_affect_the_request_s_answer(service: Running) -> None:
     answers = await exchange(port_of(service), ALIVE + b"\x00\x01\r\n\r\n")
     assert [answer[:6] for answer in answers] == [b"200 OK"]
     assert b"connection: close" in answers[0]
 
 
-async def test_what_follows_a_request_for_another_protocol_is_no_second_request(merchant: Merchant) -> None:
+async def test_data_after_an_upgrade_request_is_not_read_as_a_second_request(merchant: Merchant) -> None:
     # The parser gives such a request no body. A proxy that forwards a body would see one request, and the service
     # two.
     head = f"POST /order HTTP/1.1\r\nHost: x\r\nAuthorization: {merchant.http.headers['authorization']}\r\n"
@@ -66,7 +66,7 @@ async def test_what_follows_a_request_for_another_protocol_is_no_second_request(
             await writer.wait_closed()
 
 
-async def test_the_second_head_of_a_connection_is_bounded_as_the_first(service: Running) -> None:
+async def test_the_second_request_s_head_has_the_same_limit_as_the_first(service: Running) -> None:
     small = ALIVE[:-2] + b"X-A: " + b"a" * 16_000 + b"\r\n\r\n"
     large = ALIVE[:-2] + b"X-A: " + b"a" * 60_000 + b"\r\n\r\n"
     answers = await exchange(port_of(service), ALIVE + small + small + large)
@@ -110,7 +110,7 @@ class Answering:
 
 @asynccontextmanager
 async def answering(app: Answering) -> AsyncIterator[tuple[int, deadlines.Watch]]:
-    """Return its port, and the watch of its connections. Idle connections end after 2 seconds."""
+    """Yield the port, and the watch over the connections. Idle connections end after 2 seconds."""
     config = uvicorn.Config(
         app, port=0, http=BoundedProtocol, ws="none", lifespan="off", log_config=None, timeout_keep_alive=2
     )
@@ -126,7 +126,7 @@ async def answering(app: Answering) -> AsyncIterator[tuple[int, deadlines.Watch]
         await task
 
 
-async def test_an_idle_connection_ends_without_a_word_after_its_time() -> None:
+async def test_an_idle_connection_is_closed_without_an_answer_after_its_timeout() -> None:
     async with answering(Answering()) as (port, _):
         began = time.monotonic()
         assert len(await exchange(port, ALIVE)) == 1
@@ -134,7 +134,7 @@ async def test_an_idle_connection_ends_without_a_word_after_its_time() -> None:
 
 
 @pytest.mark.parametrize("more", [b"\r\n", b"GET /he"])
-async def test_what_comes_behind_a_request_in_the_same_packet_is_the_head_of_another(more: bytes) -> None:
+async def test_data_after_a_request_in_the_same_packet_is_the_head_of_the_next_request(more: bytes) -> None:
     async with answering(Answering()) as (port, watch):
         waiting = asyncio.create_task(exchange(port, ALIVE + more))
         await asyncio.sleep(0.3)
@@ -144,7 +144,7 @@ async def test_what_comes_behind_a_request_in_the_same_packet_is_the_head_of_ano
         assert statuses == ([b"200", b"408"] if more.strip() else [b"200"])
 
 
-async def test_line_feeds_keep_no_connection_open() -> None:
+async def test_line_feeds_do_not_keep_a_connection_open() -> None:
     async with answering(Answering()) as (port, watch):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(ALIVE)
@@ -158,7 +158,7 @@ async def test_line_feeds_keep_no_connection_open() -> None:
         writer.close()
 
 
-async def test_an_answer_given_before_the_body_is_whole_is_the_only_one() -> None:
+async def test_an_answer_before_the_end_of_the_body_is_the_last_one_of_the_connection() -> None:
     async with answering(Answering()) as (port, watch):
         head = b"POST /early HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n"
         waiting = asyncio.create_task(exchange(port, head + b"half"))
@@ -170,7 +170,7 @@ async def test_an_answer_given_before_the_body_is_whole_is_the_only_one() -> Non
 HALF = b"POST /half HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nha"
 
 
-async def test_a_request_that_is_worked_on_is_answered_however_late_the_next_one_is() -> None:
+async def test_a_request_in_progress_is_answered_even_if_the_next_one_is_late() -> None:
     app = Answering()
     async with answering(app) as (port, watch):
         waiting = asyncio.create_task(exchange(port, ALIVE.replace(b"/health/live", b"/slow") + HALF))
@@ -180,7 +180,7 @@ async def test_a_request_that_is_worked_on_is_answered_however_late_the_next_one
         assert app.whole == ["/slow"]
 
 
-async def test_for_whoever_reads_nothing_no_further_request_is_begun() -> None:
+async def test_for_a_client_that_reads_nothing_no_further_request_is_started() -> None:
     app = Answering()
     async with answering(app) as (port, _):
         reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1024)
@@ -197,13 +197,13 @@ async def test_for_whoever_reads_nothing_no_further_request_is_begun() -> None:
         writer.close()
 
 
-async def test_a_process_that_stood_still_holds_nobody_to_the_time() -> None:
+async def test_time_during_which_the_process_was_stopped_does_not_count_toward_a_deadline() -> None:
     async with answering(Answering()) as (port, watch):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(HALF)
         await asyncio.sleep(0.6)
         seen = watch.ticks
-        # Like after a SIGSTOP: the event loop does not run for three seconds, while the rest arrives.
+        # As after a SIGSTOP, the event loop does not run for three seconds while the rest arrives.
         writer.write(b"lf")
         time.sleep(3)  # noqa: ASYNC251 - standing still is the case
         assert (await reader.readline()).startswith(b"HTTP/1.1 200")
@@ -213,7 +213,7 @@ async def test_a_process_that_stood_still_holds_nobody_to_the_time() -> None:
 
 
 @pytest.mark.parametrize("files", [100, 400, 700])
-async def test_where_the_system_allows_few_files_some_connections_are_taken_all_the_same(files: int) -> None:
+async def test_with_a_low_limit_of_open_files_some_connections_are_still_accepted(files: int) -> None:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, before[1]))
     try:
@@ -223,7 +223,7 @@ async def test_where_the_system_allows_few_files_some_connections_are_taken_all_
     assert files // 2 <= most < files
 
 
-async def test_beyond_the_most_connections_one_is_told_so_before_any_work_and_the_others_go_on() -> None:
+async def test_a_connection_above_the_maximum_gets_an_error_before_any_work_and_the_others_continue() -> None:
     app = Answering()
     async with answering(app) as (port, watch):
         watch.most_open = 2

@@ -1,4 +1,4 @@
-"""What holds on every path: methods, media types, sizes, request ids, no CORS, and the form of an error."""
+"""Rules for every path: methods, media types, sizes, request ids, no CORS, and the form of an error."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("method", "path"), WRONG)
-async def test_another_method_is_405_and_names_those_that_are(
+async def test_another_method_is_405_and_the_answer_names_the_allowed_methods(
     merchant: Merchant, method: str, path: str
 ) -> None:
     answer = await merchant.http.request(method, path)
@@ -71,7 +71,7 @@ async def test_a_post_survives_a_trailing_slash(merchant: Merchant) -> None:
 @pytest.mark.parametrize(
     "path", ["/configuration", "/health/live", "/openapi.json", "/.well-known/jwks.json"]
 )
-async def test_head_answers_what_get_does_without_a_body(merchant: Merchant, path: str) -> None:
+async def test_head_gets_the_same_answer_as_get_without_the_body(merchant: Merchant, path: str) -> None:
     # With compression, the length differs from the length of the text.
     plain = {"accept-encoding": "identity"}
     get = await merchant.http.get(path, headers=plain)
@@ -84,7 +84,7 @@ async def test_head_answers_what_get_does_without_a_body(merchant: Merchant, pat
 @pytest.mark.parametrize(
     "kind", [None, "", "text/plain", "application/xml", "application/x-www-form-urlencoded", "application/json; charset=utf-16", "application/json; charset=latin-1", "multipart/form-data", "application/jsonx"],
 )  # fmt: skip
-async def test_a_body_that_is_not_said_to_be_json_in_utf_8_is_415(
+async def test_a_body_that_is_not_declared_as_json_in_utf_8_is_415(
     merchant: Merchant, kind: str | None
 ) -> None:
     order = await merchant.approved("10.00")
@@ -98,13 +98,15 @@ async def test_a_body_that_is_not_said_to_be_json_in_utf_8_is_415(
 @pytest.mark.parametrize(
     "kind", ["application/json", "application/json;charset=UTF-8", 'application/json; charset="utf-8"', "Application/JSON"],
 )  # fmt: skip
-async def test_json_in_utf_8_is_read_however_it_is_said(merchant: Merchant, kind: str) -> None:
+async def test_json_in_utf_8_is_accepted_in_every_notation_of_its_media_type(
+    merchant: Merchant, kind: str
+) -> None:
     content = json.dumps(order_body("10.00")).encode()
     answer = await merchant.http.post("/order", content=content, headers={"Content-Type": kind})
     assert answer.status_code == 200, answer.text
 
 
-async def test_256_kib_are_read_and_one_byte_more_is_413(merchant: Merchant) -> None:
+async def test_256_kib_are_accepted_and_one_byte_more_is_413(merchant: Merchant) -> None:
     body = json.dumps(order_body("10.00")).encode()
     exact = body + b" " * (256 * 1024 - len(body))
     assert (await post(merchant, exact)).status_code == 200
@@ -121,7 +123,7 @@ async def test_a_body_of_unknown_length_is_limited_while_it_is_read(merchant: Me
     assert_refused(answer, 413, "body_too_large")
 
 
-async def test_every_answer_has_a_request_id_of_its_own(merchant: Merchant) -> None:
+async def test_every_answer_has_a_new_request_id(merchant: Merchant) -> None:
     paths = ["/configuration", "/nobody", "/health/live", "/metrics", "/docs", "/order", "/checkout/x"]
     pages = {"x-no-contract": "1"}
     answers = [await merchant.http.get(path, headers=pages) for path in paths]
@@ -135,13 +137,15 @@ async def test_every_answer_has_a_request_id_of_its_own(merchant: Merchant) -> N
             assert answer.json()["requestId"] == answer.headers["x-request-id"]
 
 
-async def test_a_callers_request_id_is_not_taken_over(merchant: Merchant) -> None:
+async def test_a_caller_s_request_id_is_not_used(merchant: Merchant) -> None:
     answer = await merchant.http.get("/configuration", headers={"X-Request-Id": "mine\t<script>"})
     assert answer.headers["x-request-id"] != "mine\t<script>"
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
-async def test_the_api_is_not_for_browsers_of_other_origins(merchant: Merchant, method: str) -> None:
+async def test_the_api_has_no_cors_headers_for_browsers_of_other_origins(
+    merchant: Merchant, method: str
+) -> None:
     headers = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
     for path in ("/order", "/configuration", "/oauth/token"):
         answer = await merchant.http.request(method, path, headers=headers)
@@ -156,7 +160,7 @@ async def test_the_accept_header_changes_nothing(merchant: Merchant, accept: str
         assert answer.headers["content-type"] == kind
 
 
-async def test_an_error_has_the_shape_of_rfc_9457_and_our_members(merchant: Merchant) -> None:
+async def test_an_error_has_the_fields_of_rfc_9457_and_our_own(merchant: Merchant) -> None:
     answers = [
         await merchant.http.get("/nobody"),
         await merchant.http.get(f"/order/{uuid4()}"),
@@ -177,13 +181,13 @@ async def test_an_error_has_the_shape_of_rfc_9457_and_our_members(merchant: Merc
     assert 'id="order_not_found"' in page
 
 
-async def test_a_path_is_shown_in_an_error_and_never_as_html(merchant: Merchant) -> None:
+async def test_an_error_contains_the_path_but_never_as_html(merchant: Merchant) -> None:
     answer = await merchant.http.get("/%3Cscript%3Ealert(1)%3C/script%3E")
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.headers["x-content-type-options"] == "nosniff"
 
 
-async def test_health_says_that_the_process_lives_and_takes_work(service: Running) -> None:
+async def test_health_says_that_the_process_is_alive_and_ready(service: Running) -> None:
     async with service.client() as http:
         for path in ("/health/live", "/health/ready"):
             answer = await http.get(path)
@@ -209,7 +213,9 @@ def sample(text: str, line: str) -> float:
     return float(found[1]) if found else 0.0
 
 
-async def test_metrics_count_requests_orders_and_sessions_and_name_nobody(merchant: Merchant) -> None:
+async def test_metrics_count_requests_orders_and_sessions_and_contain_no_personal_data(
+    merchant: Merchant,
+) -> None:
     async def read() -> httpx.Response:
         return await merchant.http.get("/metrics")
 
@@ -229,7 +235,7 @@ async def test_metrics_count_requests_orders_and_sessions_and_name_nobody(mercha
         assert secret not in after
 
 
-async def test_unknown_paths_and_methods_do_not_grow_the_metrics(merchant: Merchant) -> None:
+async def test_unknown_paths_and_methods_do_not_add_metrics(merchant: Merchant) -> None:
     for name in ("made-up-1", "made-up-2"):
         await merchant.http.get(f"/{name}")
         await merchant.http.request("PROPFIND", f"/{name}")
@@ -238,7 +244,7 @@ async def test_unknown_paths_and_methods_do_not_grow_the_metrics(merchant: Merch
     assert "PROPFIND" not in text
 
 
-async def test_the_contract_is_served_with_this_services_address(service: Running) -> None:
+async def test_the_contract_is_served_with_this_service_s_address(service: Running) -> None:
     async with service.client() as http:
         document = (await http.get("/openapi.json")).json()
     assert document["openapi"].startswith("3.1")
@@ -251,7 +257,7 @@ async def test_a_static_name_of_any_length_is_not_found(service: Running) -> Non
         assert (await client.get(f"/static/{'a' * 5000}")).status_code == 404
 
 
-async def test_a_person_at_the_service_s_address_is_led_to_the_docs(service: Running) -> None:
+async def test_a_browser_at_the_service_s_root_address_is_redirected_to_the_docs(service: Running) -> None:
     async with service.client() as client:
         answer = await client.get("/", headers={"x-no-contract": "1"})
     assert (answer.status_code, answer.headers["location"]) == (303, "/docs")

@@ -1,4 +1,4 @@
-"""Strangers who flood the token endpoint cannot keep a known merchant from getting a new token."""
+"""Unknown clients that flood the token endpoint cannot prevent a known merchant from getting a new token."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ TOKEN = routed({"method": "POST", "path": "/oauth/token", "headers": []})
 
 
 def strangers(admission: Admission, most: int) -> list[AdmissionSlot]:
-    """Send token requests of strangers until no place is left for them."""
+    """Send token requests of unknown clients until no place is left for them."""
     scope = {**TOKEN, "token_client": b"nobody"}
     found = [admission.enter(dict(scope)) for _ in range(most)]
     return [place for place in found if place is not None]
 
 
-async def test_a_client_that_succeeded_lately_finds_a_place_where_strangers_find_none() -> None:
+async def test_a_client_that_succeeded_recently_gets_a_place_when_unknown_clients_get_none() -> None:
     admission = Admission(Clock())
     first = {**TOKEN, "token_client": b"shop", "client_good": b"shop"}
     place = admission.enter(first)
@@ -36,7 +36,7 @@ async def test_a_client_that_succeeded_lately_finds_a_place_where_strangers_find
     assert admission.enter({**TOKEN, "token_client": b"shop"}) is not None
 
 
-async def test_one_known_client_s_own_flood_takes_no_other_s_place() -> None:
+async def test_a_flood_by_one_known_client_takes_no_place_of_another_client() -> None:
     admission = Admission(Clock())
     for client in (b"shop", b"other"):
         admission.parties.remember_client(client)
@@ -47,7 +47,7 @@ async def test_one_known_client_s_own_flood_takes_no_other_s_place() -> None:
     assert admission.enter({**TOKEN, "token_client": b"other"}) is not None
 
 
-def test_a_bounded_number_of_clients_is_remembered_the_newest_of_them() -> None:
+def test_only_a_limited_number_of_the_newest_clients_is_remembered() -> None:
     parties = Parties()
     for number in range(MOST_KNOWN + 5):
         parties.remember_client(b"%d" % number)
@@ -72,7 +72,7 @@ async def named(body: bytes, authorization: bytes | None = None) -> bytes | None
     return found
 
 
-async def test_the_client_is_found_in_each_form_of_the_request_and_the_body_is_still_there() -> None:
+async def test_the_client_id_is_found_in_each_form_of_the_request_and_the_body_is_still_readable() -> None:
     assert await named(b'{"grant_type":"client_credentials","client_id" : "shop_1"}') == b"shop_1"
     assert await named(b"grant_type=client_credentials&client_id=shop_1&client_secret=x") == b"shop_1"
     assert await named(b"", b"Basic " + base64.b64encode(b"shop_1:secret")) == b"shop_1"
@@ -81,7 +81,7 @@ async def test_the_client_is_found_in_each_form_of_the_request_and_the_body_is_s
     assert await named(b"", b"Basic ???") is None
 
 
-async def test_a_good_call_or_a_token_makes_the_client_known(merchant: Merchant) -> None:
+async def test_a_successful_call_or_token_request_makes_the_client_known(merchant: Merchant) -> None:
     parties = admission_of(merchant.service).parties
     parties._clients.clear()
     await merchant.token()
@@ -94,12 +94,12 @@ async def test_a_good_call_or_a_token_makes_the_client_known(merchant: Merchant)
     assert parties.of({**TOKEN, "token_client": merchant.client_id.encode()}, 0) != "oauth"
 
 
-async def test_in_a_crowd_a_known_client_still_gets_its_token(merchant: Merchant) -> None:
+async def test_under_overload_a_known_client_still_gets_its_token(merchant: Merchant) -> None:
     await merchant.token()
     with busy(merchant.service, 0.5):
         assert await merchant.token()
 
 
-def test_what_is_no_token_names_no_client() -> None:
+def test_a_text_that_is_no_token_contains_no_client() -> None:
     for header in (b"", b"Bearer", b"Bearer a.b", b"Bearer a.!!.c", b"Bearer a.e30.c", b"Bearer a.NQ.c"):
         assert client_of_token([(b"authorization", header)]) is None

@@ -33,12 +33,14 @@ async def ask(service: Running, host: str, path: str, **more: str) -> httpx.Resp
 
 
 @pytest.mark.parametrize("host", OWN)
-async def test_its_own_names_are_answered(service: Running, host: str) -> None:
+async def test_the_service_answers_to_its_own_host_names(service: Running, host: str) -> None:
     assert (await ask(service, host, "/sandbox/inbox")).status_code == 200
 
 
 @pytest.mark.parametrize("host", STRANGE)
-async def test_any_other_name_is_refused_on_every_path_but_the_probes(service: Running, host: str) -> None:
+async def test_any_other_host_name_is_refused_on_every_path_except_the_health_checks(
+    service: Running, host: str
+) -> None:
     for path in (
         "/sandbox/inbox",
         "/account",
@@ -57,7 +59,7 @@ async def test_any_other_name_is_refused_on_every_path_but_the_probes(service: R
         assert (await ask(service, host, path)).status_code == 200
 
 
-def test_where_a_sandbox_listens_is_one_of_its_names_and_so_is_its_public_address() -> None:
+def test_a_sandbox_answers_to_its_listening_address_and_to_its_public_address() -> None:
     loaded = config.load(
         {"CUOTA_PUBLIC_URL": "https://pay.test/x", "CUOTA_AUTH_URL": "https://id.test"},
         listen="http://[::1]:1",

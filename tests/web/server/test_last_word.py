@@ -1,4 +1,5 @@
-"""The last answer of a connection, and an answer before the body was read: what follows is never taken for a new request."""
+"""The last answer of a connection, and an answer before the body is read. Later bytes are never read as a new
+request."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ def request_id(answer: bytes) -> UUID:
 
 
 @pytest.mark.parametrize("refusal", REFUSALS, ids=lambda refusal: refusal.reason)
-def test_each_last_word_has_an_id_of_its_own_and_a_503_says_when_to_come_again(refusal: Refusal) -> None:
+def test_each_last_answer_has_its_own_request_id_and_a_503_has_retry_after(refusal: Refusal) -> None:
     answers = [answer_of(refusal, [(b"date", b"today")]) for _ in range(2)]
     assert request_id(answers[0]) != request_id(answers[1])
     assert all((b"\r\nretry-after: 1\r\n" in one) == refusal.status.startswith("503") for one in answers)
@@ -49,7 +50,7 @@ async def until_closed(service: Running, *packets: bytes) -> bytes:
         (b"GET / HTTP/1.1\r\nX-A: " + b"a" * 40_000, b"431"),
     ],
 )
-async def test_what_no_request_came_of_is_answered_with_an_id_too(
+async def test_an_unreadable_request_is_answered_with_a_request_id_too(
     service: Running, asked: bytes, status: bytes
 ) -> None:
     said = await until_closed(service, asked)
@@ -58,7 +59,7 @@ async def test_what_no_request_came_of_is_answered_with_an_id_too(
 
 
 @pytest.mark.parametrize("hosts", [b"", b"Host: x\r\nHost: y\r\n"])
-async def test_a_request_for_no_host_or_for_two_is_the_last_of_its_connection_in_a_crowd_too(
+async def test_under_overload_too_a_request_with_no_host_or_two_hosts_ends_its_connection(
     service: Running, hosts: bytes
 ) -> None:
     with busy(service, 1):
@@ -75,10 +76,10 @@ def awaiting(merchant: Merchant, length: int) -> bytes:
 
 
 @pytest.mark.parametrize("case", ["too busy", "too large", "no token"])
-async def test_who_waits_to_send_a_body_and_is_refused_finds_the_connection_closed(
+async def test_if_a_client_that_waits_to_send_its_body_is_refused_the_connection_is_closed(
     merchant: Merchant, case: str
 ) -> None:
-    # Whether the client sends the body or another request, it is not read, because one could be taken for the other.
+    # The server does not read what the client sends now, because a body could be mistaken for a new request.
     head = awaiting(merchant, 10**9 if case == "too large" else 60)
     if case == "no token":
         head = head.replace(b"Bearer ", b"Bearer x")
@@ -91,7 +92,7 @@ async def test_who_waits_to_send_a_body_and_is_refused_finds_the_connection_clos
     assert b"\r\nconnection: close\r\n" in said
 
 
-async def test_who_is_told_to_go_on_with_a_body_keeps_the_connection(merchant: Merchant) -> None:
+async def test_a_client_that_gets_a_100_continue_can_keep_the_connection(merchant: Merchant) -> None:
     body = json.dumps(order_body()).encode()
     reader, writer = await asyncio.open_connection("127.0.0.1", port_of(merchant.service))
     for _ in range(2):

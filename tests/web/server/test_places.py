@@ -1,4 +1,4 @@
-"""How many places there are, and which requests get them: the rules of admission, without a service."""
+"""The rules of admission, tested without a service: how many places there are, and which requests get them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def test_one_merchant_s_flood_leaves_places_for_every_other() -> None:
             assert len(fill(admission, [caller], 6)) == 6
 
 
-async def test_a_burst_of_one_merchant_is_taken_where_no_queue_stands() -> None:
+async def test_a_burst_of_one_merchant_is_admitted_if_there_is_no_queue() -> None:
     admission, others = Admission(Clock()), [f"Bearer honest-{number}" for number in range(9)]
     await known(admission, "Bearer bursting", *others)
     fill(admission, others, 9)
@@ -38,7 +38,7 @@ async def test_a_burst_of_one_merchant_is_taken_where_no_queue_stands() -> None:
     assert sum(place is not None for place in flood) <= 1, "half is the most, whatever was before"
 
 
-async def test_a_queue_of_long_ago_holds_nobody_back() -> None:
+async def test_a_queue_in_the_past_does_not_limit_admission() -> None:
     admission, others = Admission(clock := Clock()), [f"Bearer honest-{number}" for number in range(9)]
     await known(admission, "Bearer bursting", *others)
     admission._stood = admission._fewest = admission._count = 100
@@ -46,16 +46,14 @@ async def test_a_queue_of_long_ago_holds_nobody_back() -> None:
     fill(admission, ["Bearer bursting"], admission.places.all // 2)
 
 
-async def test_who_is_alone_has_all_the_places() -> None:
+async def test_a_single_merchant_can_use_all_places() -> None:
     admission = Admission(Clock())
     await known(admission, "Bearer only")
     flood = [admission.enter(scope_of("Bearer only")) for _ in range(1_000)]
     assert sum(place is not None for place in flood) == admission.places.all
 
 
-async def test_who_is_refused_is_a_party_too_so_that_a_flood_keeps_nobody_out_for_longer_than_a_turn() -> (
-    None
-):
+async def test_a_refused_caller_counts_as_a_party_so_that_a_flood_blocks_it_for_one_turn_at_most() -> None:
     admission = Admission(Clock())
     await known(admission, "Bearer greedy", "Bearer late")
     for turn in range(3):
@@ -82,7 +80,7 @@ async def flood_of(admission: Admission, *late: str, crowd: str = "Bearer greedy
     return [place is not None for place, _ in taken]
 
 
-async def test_who_is_told_to_come_again_in_a_second_finds_a_place_then_whoever_was_alone_meanwhile() -> None:
+async def test_a_refused_caller_gets_a_place_a_second_later_even_during_a_flood() -> None:
     admission = Admission(clock := Clock())
     await known(admission, "Bearer greedy", "Bearer late")
     assert await flood_of(admission, "Bearer late") == [False]
@@ -93,7 +91,7 @@ async def test_who_is_told_to_come_again_in_a_second_finds_a_place_then_whoever_
     assert await flood_of(admission, "Bearer late") == [True]
 
 
-async def test_a_new_order_that_found_all_places_taken_is_no_reason_to_refuse_the_next() -> None:
+async def test_a_new_order_that_found_no_place_does_not_cause_the_refusal_of_the_next_one() -> None:
     admission = Admission(Clock())
     await known(admission, "Bearer late")
     for turn in range(5):
@@ -103,7 +101,7 @@ async def test_a_new_order_that_found_all_places_taken_is_no_reason_to_refuse_th
     assert admission.places.for_new == START * 0.75
 
 
-async def test_who_never_came_again_is_no_party_for_ever() -> None:
+async def test_a_refused_caller_that_does_not_return_stops_counting_as_a_party() -> None:
     admission = Admission(clock := Clock())
     await known(admission, "Bearer greedy", "Bearer late")
     assert await flood_of(admission, "Bearer late") == [False]
@@ -113,7 +111,7 @@ async def test_who_never_came_again_is_no_party_for_ever() -> None:
     assert admission._count == 1
 
 
-async def test_a_crowd_of_strangers_takes_no_place_from_new_orders() -> None:
+async def test_many_unknown_callers_take_no_places_from_new_orders() -> None:
     admission = Admission(Clock())
     await known(admission, "Bearer honest")
     for _ in range(20):
@@ -126,7 +124,7 @@ async def test_a_crowd_of_strangers_takes_no_place_from_new_orders() -> None:
     assert admission.places.for_new == START * 0.75
 
 
-async def test_however_many_open_parts_are_flooded_together_they_leave_half_the_places_to_merchants() -> None:
+async def test_floods_of_any_number_of_public_areas_leave_half_the_places_to_merchants() -> None:
     admission = Admission(Clock())
     await known(admission, "Bearer honest")
     fill(admission, ["Bearer honest"], 1)
@@ -140,7 +138,7 @@ async def test_however_many_open_parts_are_flooded_together_they_leave_half_the_
         assert admission.enter(scope_of("Bearer honest", "POST", "/order")) is not None
 
 
-async def test_where_no_merchant_asks_the_open_parts_have_all_the_places() -> None:
+async def test_without_merchants_requests_the_public_areas_can_use_all_places() -> None:
     admission = Admission(Clock())
     scopes = [
         routed({"method": "GET", "path": f"/{part}/x", "headers": []}) for part in ("docs", "oauth", "sdk")
@@ -158,7 +156,7 @@ async def test_any_number_of_bad_tokens_counts_as_one_party() -> None:
     fill(admission, ["Bearer honest"], 8)
 
 
-async def test_a_token_that_is_good_no_more_takes_nothing_from_its_merchant() -> None:
+async def test_an_invalid_token_takes_no_places_from_its_merchant() -> None:
     admission = Admission(Clock())
     await known(admission, "Bearer revoked", "Bearer new")
     scope = scope_of("Bearer revoked")
@@ -172,7 +170,7 @@ async def test_a_token_that_is_good_no_more_takes_nothing_from_its_merchant() ->
     assert (after.party, new.party == STRANGERS) == (STRANGERS, False)
 
 
-async def test_a_merchant_with_any_number_of_tokens_makes_no_other_unknown() -> None:
+async def test_a_merchant_with_any_number_of_tokens_does_not_make_other_merchants_unknown() -> None:
     admission = Admission(Clock())
     await known(admission, "Bearer honest")
     scope = scope_of("Bearer other")
@@ -188,7 +186,7 @@ async def test_a_merchant_with_any_number_of_tokens_makes_no_other_unknown() -> 
     assert len(admission.parties._known) < MOST_KNOWN // 10
 
 
-async def test_bad_tokens_that_are_refused_at_once_fill_the_turn_of_the_loop_too() -> None:
+async def test_bad_tokens_that_are_refused_at_once_also_count_until_the_end_of_the_loop_s_turn() -> None:
     admission, let_in = Admission(Clock()), 0
     for _ in range(1_000):
         scope = scope_of(f"Bearer {uuid4()}")
@@ -202,7 +200,7 @@ async def test_bad_tokens_that_are_refused_at_once_fill_the_turn_of_the_loop_too
     assert admission.enter(scope_of("Bearer next")) is not None
 
 
-def test_a_blank_behind_a_token_is_no_other_token() -> None:
+def test_a_space_after_a_token_does_not_make_it_another_token() -> None:
     assert name_of(b"Bearer x \t") == name_of(b"Bearer x")
 
 
@@ -216,7 +214,7 @@ def window(places: AdmissionSlots, seconds: float, *refused: str) -> None:
     places.done(seconds, 1.0)
 
 
-def test_slow_calls_make_places_fewer_and_refusals_of_quick_ones_more() -> None:
+def test_slow_calls_reduce_the_number_of_places_and_refused_quick_calls_raise_it() -> None:
     places = AdmissionSlots()
     for _ in range(PATIENCE - 1):
         window(places, 0.8)
@@ -227,13 +225,13 @@ def test_slow_calls_make_places_fewer_and_refusals_of_quick_ones_more() -> None:
         window(places, 0.8)
     assert places.all == LEAST
     window(places, 0.002)
-    assert places.all == LEAST, "nobody was refused, so nobody needs more"
+    assert places.all == LEAST, "no request was refused, so no more places are needed"
     for _ in range(40):
         window(places, 0.002, "share")
     assert places.all == MOST
 
 
-def test_a_database_that_is_always_slow_is_no_overload() -> None:
+def test_a_constantly_slow_database_does_not_count_as_overload() -> None:
     places = AdmissionSlots()
     for _ in range(3_000):
         window(places, 0.25)
@@ -243,7 +241,7 @@ def test_a_database_that_is_always_slow_is_no_overload() -> None:
     assert places.all > before
 
 
-def test_while_others_find_no_place_fewer_are_for_new_orders() -> None:
+def test_while_other_calls_are_refused_fewer_places_are_for_new_orders() -> None:
     places = AdmissionSlots()
     for _ in range(10):
         places.refused("full")
@@ -255,7 +253,7 @@ def test_while_others_find_no_place_fewer_are_for_new_orders() -> None:
     assert places.for_new == places.all * 0.75
 
 
-async def test_new_orders_get_their_places_back_though_no_call_of_a_merchant_ends() -> None:
+async def test_new_orders_get_their_places_back_even_if_no_merchant_s_call_ends() -> None:
     admission = Admission(clock := Clock())
     for _ in range(3):
         admission.places.refused("full")
@@ -270,7 +268,7 @@ async def test_new_orders_get_their_places_back_though_no_call_of_a_merchant_end
     assert admission.places.for_new == START * 0.75
 
 
-async def test_a_merchant_s_queue_at_the_database_has_an_end() -> None:
+async def test_a_merchant_s_queue_at_the_database_has_a_limit() -> None:
     gate = asyncio.Event()
 
     async def one(session: object, asked: int) -> int:

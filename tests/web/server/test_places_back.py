@@ -35,7 +35,7 @@ async def cut(service: Running, sent: bytes, pause: float, *, reset: bool) -> No
 
 
 async def gone(service: Running, before: int) -> None:
-    """Wait until every connection has ended, also those whose requests are still in progress."""
+    """Wait until every connection has ended, including those with requests in progress."""
     async with asyncio.timeout(60):
         while connections(service) > before:  # noqa: ASYNC110 - asked of counters, which set no event
             await asyncio.sleep(0.02)
@@ -52,9 +52,7 @@ def requests(merchant: Merchant) -> list[bytes]:
 
 
 @pytest.mark.parametrize("share", [0, 0.5, 1])
-async def test_a_connection_cut_after_any_byte_leaves_no_place_taken(
-    merchant: Merchant, share: float
-) -> None:
+async def test_a_connection_cut_after_any_byte_releases_its_place(merchant: Merchant, share: float) -> None:
     service, before = merchant.service, connections(merchant.service)
     with busy(service, share):
         in_hand = admission_of(service).in_hand
@@ -64,7 +62,7 @@ async def test_a_connection_cut_after_any_byte_leaves_no_place_taken(
                 cuts = (cut(service, request[:end], end % 3 * 0.002, reset=bool(end % 2)) for end in ends)
                 await asyncio.gather(*cuts)
         await gone(service, before)
-        # A request whose client is gone keeps its place until its work is done.
+        # A request whose client has disconnected keeps its place until its work is done.
         async with asyncio.timeout(60):
             while admission_of(service).in_hand != in_hand:  # noqa: ASYNC110 - a counter sets no event
                 await asyncio.sleep(0.02)
@@ -72,7 +70,7 @@ async def test_a_connection_cut_after_any_byte_leaves_no_place_taken(
 
 
 @pytest.mark.parametrize("share", [0, 1])
-async def test_a_client_gone_at_any_moment_of_its_answer_leaves_no_place_taken(
+async def test_a_client_that_disconnects_during_its_answer_releases_its_place(
     merchant: Merchant, share: float
 ) -> None:
     service, before = merchant.service, connections(merchant.service)

@@ -1,6 +1,6 @@
 """Readiness and metrics are always admitted and need no token.
 
-However often they are requested, they cost others nothing.
+Even very frequent requests for them do not affect other requests.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from support.server.crowd import port_of
 READY = b"GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
-async def test_whoever_asks_for_readiness_without_end_leaves_the_database_s_sessions_to_others(
+async def test_endless_readiness_requests_do_not_use_up_the_database_s_sessions(
     service: Running,
 ) -> None:
     pool, busiest, answered = service.context.pool, 0, 0
@@ -38,7 +38,7 @@ async def test_whoever_asks_for_readiness_without_end_leaves_the_database_s_sess
     assert busiest == 1
 
 
-def test_adding_up_takes_a_tenth_of_the_time_at_most_and_tells_the_last_sum_beyond_it() -> None:
+def test_adding_up_metrics_takes_at_most_a_tenth_of_the_time_and_otherwise_the_last_sum_is_returned() -> None:
     made, spent, now = 0, 0.0, 100.0
 
     def make() -> bytes:

@@ -1,4 +1,5 @@
-"""Broken HTTP on a raw socket: what the server refuses before there is a request (rows H01, H02, H04)."""
+"""Broken HTTP on a raw socket, which the server refuses before there is a request (rows H01, H02 and H04 of
+bad_inputs.csv)."""
 
 from __future__ import annotations
 
@@ -46,12 +47,12 @@ async def test_a_body_declared_too_large_is_refused_before_it_is_sent(
 
 
 @pytest.mark.parametrize("head", [b"X-A: " + b"a" * 70_000, b"X-A: b\r\n" * 9_000])
-async def test_a_head_has_a_largest_size_however_it_is_filled(service: Running, head: bytes) -> None:
+async def test_a_head_has_a_maximum_size_whatever_it_contains(service: Running, head: bytes) -> None:
     said = await say(service, b"GET /health/live HTTP/1.1\r\nHost: x\r\n" + head, to_the_end=True)
     assert said == b"HTTP/1.1 431 Request Header Fields Too Large"
 
 
-async def test_a_large_body_behind_a_small_head_is_no_large_head(service: Running) -> None:
+async def test_a_large_body_after_a_small_head_is_not_counted_as_a_head(service: Running) -> None:
     body = b" " * 200_000
     said = await say(service, HEAD + b"Content-Length: 200000\r\n\r\n" + body, to_the_end=False)
     assert said == b"HTTP/1.1 401 Unauthorized"
@@ -65,7 +66,7 @@ async def test_an_address_over_8_kib_is_414(service: Running, path: bytes) -> No
     assert said == b"HTTP/1.1 414 URI Too Long"
 
 
-async def test_a_head_within_its_bounds_is_read(service: Running) -> None:
+async def test_a_head_within_its_limits_is_accepted(service: Running) -> None:
     most = b"".join(b"X-%d: %b\r\n" % (number, b"a" * 150) for number in range(98))
     head = (
         b"GET /health/live?"
@@ -86,10 +87,11 @@ async def test_more_than_100_header_fields_or_16_kib_of_them_are_431(service: Ru
 
 
 @pytest.mark.parametrize("kind", ["length", "chunked"])
-async def test_413_closes_the_connection_and_reaches_whoever_is_still_sending(
+async def test_a_413_answer_reaches_a_client_that_is_still_sending_and_closes_the_connection(
     merchant: Merchant, kind: str
 ) -> None:
-    """Two megabytes are on their way. If the server just closed, the connection would be reset before the answer is read."""
+    """The client is still sending two megabytes. If the server simply closed, the connection would be reset before the
+    client reads the answer."""
     head = (
         HEAD
         + f"Authorization: {merchant.http.headers['authorization']}\r\nContent-Type: application/json\r\n".encode()
@@ -109,5 +111,5 @@ async def test_413_closes_the_connection_and_reaches_whoever_is_still_sending(
     writer.close()
     assert answer.startswith(b"HTTP/1.1 413 ")
     assert b"connection: close" in answer.lower()
-    # Exactly one answer: what followed was not a request.
+    # There is exactly one answer, so the later bytes were not read as a request.
     assert answer.count(b"HTTP/1.1 ") == 1

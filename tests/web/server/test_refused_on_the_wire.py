@@ -1,4 +1,4 @@
-"""A refusal for lack of a place, byte by byte: each request is read to its end, and answered once."""
+"""Requests that are refused for lack of a place, byte by byte: each is read to its end and answered once."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from support.server.crowd import busy, port_of
 @pytest.mark.parametrize(
     "other",
     [
-        # For a parser that joins a folded line with the line before it, the body is longer and contains the next
+        # For a parser that joins a folded line with the previous line, the body is longer and contains the next
         # request.
         b"POST /order HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n 1\r\n\r\nabc",
-        # For a parser that accepts a line feed alone as the end of a line, these are two requests.
+        # For a parser that accepts a bare line feed as the end of a line, these are two requests.
         b"GET /order HTTP/1.1\r\nHost: x\r\nX-A: b\n\nGET /order HTTP/1.1\r\nHost: x\r\n\r\n",
         b"GET /order HTTP/1.1\r\nHost: x\r\nX-A : b\r\n\r\n",
     ],
 )
-async def test_what_another_server_could_read_differently_ends_its_connection_in_a_crowd_too(
+async def test_under_overload_too_a_request_that_other_servers_could_read_differently_ends_its_connection(
     service: Running, other: bytes
 ) -> None:
     with busy(service, 1):
@@ -51,7 +51,7 @@ async def answers_to(service: Running, *packets: bytes) -> list[bytes]:
     return statuses
 
 
-async def test_two_requests_are_two_wherever_the_packets_part_and_the_body_is_never_a_third(
+async def test_two_requests_are_two_wherever_packets_are_split_and_the_body_is_never_read_as_a_third(
     service: Running,
 ) -> None:
     # The body looks like a request: if the parser lost its beginning, it would be answered.
@@ -79,9 +79,7 @@ async def fields_of(service: Running, request: bytes) -> tuple[dict[bytes, bytes
 @pytest.mark.parametrize(
     "line", [b"GET /order", b"GET /nowhere", b"GET /order/4111111111111111", b"POST /sdk/v1/checkouts"]
 )
-async def test_a_refusal_says_the_same_whether_a_task_was_started_for_it_or_not(
-    service: Running, line: bytes
-) -> None:
+async def test_an_early_refusal_is_the_same_as_a_refusal_by_a_task(service: Running, line: bytes) -> None:
     with busy(service, 1):
         # A request that closes its connection is not refused early.
         plain, said = await fields_of(service, b"%b HTTP/1.1\r\nHost: x\r\n\r\n" % line)

@@ -1,4 +1,4 @@
-"""The table of routes: each request finds its row, and a row has everything that a route needs."""
+"""The table of routes: each request finds its row, and a row contains everything about its route."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def _nothing(_: Request) -> Response:
 
 
 def chosen(method: str, path: str) -> tuple[str, object]:
-    """Return what Starlette's router makes of the same table: the row and the parameters, or the status."""
+    """Return the result of Starlette's router for the same table: the row and the parameters, or the status."""
     partly = None
     for row in ROUTES:
         match, found = Plain(row.path, _nothing, methods=row.methods.split()).matches(
@@ -92,7 +92,7 @@ def test_a_path_or_method_that_does_not_exist_is_refused_in_the_form_of_its_area
     assert route.area is area
 
 
-def test_a_path_beside_areas_of_different_forms_is_refused_in_json() -> None:
+def test_an_unknown_path_between_areas_with_different_error_forms_is_refused_in_json() -> None:
     for path in ("/nowhere", "/checkout", "/orders/x", "/sdk/x", "//"):
         assert TABLE.find("GET", path)[0].area.errors is PROBLEM
 
@@ -108,7 +108,7 @@ def test_a_route_cannot_begin_with_a_parameter() -> None:
         Routes([Route("GET", "/{shop}/x", _nothing, Area())])
 
 
-async def test_a_page_is_added_by_its_row_alone(service: Running) -> None:
+async def test_a_page_is_added_by_adding_only_its_row(service: Running) -> None:
     async def help_page(request: Request) -> Response:
         return Response(f"help for {request.path_params['topic']}")
 
@@ -134,13 +134,13 @@ async def test_a_page_is_added_by_its_row_alone(service: Running) -> None:
     assert b"See your plans" in body
 
 
-def test_the_row_says_which_port_answers() -> None:
+def test_a_row_says_which_port_serves_the_route() -> None:
     apart = {row.path for row in ROUTES if row.port is not Port.PUBLIC}
     assert apart == {"/health/live", "/health/ready", "/metrics"}
     assert TABLE.probes == {"/health/live", "/health/ready"}
 
 
-def test_what_is_always_answered_takes_no_place() -> None:
+def test_a_route_that_is_always_answered_takes_no_place() -> None:
     for row in ROUTES:
         for method in row.methods.split():
             admission = Admission()
@@ -150,7 +150,7 @@ def test_what_is_always_answered_takes_no_place() -> None:
             assert admission.in_hand == (0 if row.always else 1)
 
 
-def test_consumers_count_for_the_merchant_in_the_path_once_it_is_known() -> None:
+def test_a_consumer_s_request_counts_for_the_merchant_in_the_path_once_that_merchant_is_known() -> None:
     parties, merchant = Admission().parties, str(UUID(ID))
     route, params = TABLE.find("GET", f"/checkout/{ID}/{ID}")
     scope = {"route": route, "path_params": params}

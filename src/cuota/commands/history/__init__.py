@@ -1,1 +1,1 @@
-"""`cuota demo history`: weeks of a shop's life, made through the same paths as a real order."""
+"""`cuota demo history`: several weeks of a shop's orders, made through the same paths as real orders."""

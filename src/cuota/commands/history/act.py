@@ -1,4 +1,4 @@
-"""Does the steps of the demo's history: by the merchant's API, by the checkout's pages, and for the consumer and the operator."""
+"""Carries out the steps of the demo's history by the API, by the checkout's pages, and for consumer and operator."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ from cuota.flows.payout.change_bank_account import change_bank_account
 from cuota.flows.payout.change_terms import TermsChange, change_terms
 
 CARRIER = "UPS"
-# What the demo merchant pays for a capture: 5.90 % in basis points, and 30 cents.
+# The demo merchant's fee for a capture: 5.90 % in basis points, and 30 cents.
 PERCENT, FIXED = 590, 30
 
 
 @dataclass
 class Doer:
-    """Does one step after the other.
+    """Carries out one step after the other.
 
-    `shop` is the address of the merchant's shop, `told` its address for webhooks, if it is there. `a_moment` moves the clock by
-    a moment. `orders` are the ids by the merchant's reference. `lost` is true if the service stopped answering.
+    `shop` is the address of the merchant's shop, `told` its address for webhooks, if there is one. `a_moment` moves the
+    clock by a moment. `orders` are the ids by the merchant's reference. `lost` is true if the service stopped
+    answering.
     """
 
     context: Context
@@ -50,7 +51,7 @@ class Doer:
     lost: bool = False
 
     async def do(self, step: Step) -> None:
-        """Do a step. What the service refuses is noted and left: a person would leave it too."""
+        """Carry out a step. If the service refuses it, record that and continue, as a person would."""
         try:
             await self._do(step)
         except (Unavailable, httpx.HTTPError):
@@ -136,7 +137,7 @@ class Doer:
                 self.pay.submit_evidence(dispute_id, step.text, files, idempotency_key=f"history-{reference}")
 
     async def _for_others(self, step: Step, order_id: UUID) -> None:
-        """HistoryAct for the consumer, who does this on the account page, or for the operator."""
+        """Act for the consumer, who does this on the account page, or for the operator."""
         ids = self.context, self.merchant_id
         if step.act is HistoryAct.DISPUTE:
             reason, text = step.text.split("|")

@@ -1,6 +1,7 @@
 """`cuota demo history`: weeks of orders for the demo merchant, made through the same paths as a real order.
 
-The sandbox's clock begins that many weeks ago and is moved to now, from one order to the next, as `cuota time advance` moves it.
+The sandbox's clock begins that many weeks ago, and is moved from one order to the next until now, as by `cuota time
+advance`.
 """
 
 from __future__ import annotations
@@ -39,15 +40,18 @@ from cuota.run.travel import Traveler, traveling
 ORDERS = 220
 SEED = 2026
 INTERRUPTED = 130
-# The time between two tries with a card.
+# The time between two attempts with a card.
 MOMENT = timedelta(seconds=40)
-# The clock counts as the real one when it is no further behind than this.
+# The clock counts as equal to the real time if it is behind by no more than this.
 CLOSE_ENOUGH = timedelta(seconds=1)
 
 
 @dataclass(frozen=True)
 class AskedHistory:
-    """What history to make: it begins at `start` and is so many days long. Stored, so that a killed command can go on."""
+    """The history to make.
+
+    It begins at `start` and has `days` days. It is stored, so that a killed command can continue.
+    """
 
     start: str
     days: int
@@ -58,18 +62,19 @@ class AskedHistory:
 
     @property
     def began(self) -> datetime:
-        """The first instant."""
+        """Return the first instant."""
         return datetime.fromisoformat(self.start)
 
     @property
     def steps(self) -> list[Step]:
-        """All steps, the earliest first."""
+        """Return all steps, the earliest first."""
         return plan(self.began, self.days, self.orders, self.seed)
 
 
 def history(options: argparse.Namespace) -> int:
     """`cuota demo history`."""
-    # What the jobs log, such as a payout that came back, is part of the history. Without a handler it would go to the terminal.
+    # The jobs log parts of the history, such as a returned payout. Without a handler, these logs would be on the
+    # terminal.
     logging.getLogger("cuota").addHandler(logging.NullHandler())
     with progress("Making the history", "orders") as report:
         report(0, options.orders, "looking at the sandbox")
@@ -94,7 +99,8 @@ async def _history(
     async with traveling(settings, where) as traveler, _doer(traveler, settings) as doer:
         with stopping() as stop:
             await _follow(traveler, doer, asked, stop, report)
-            # The clock goes on to the end also after an interruption, so that the sandbox is not left in the past.
+            # Move the clock to the end even after an interruption, so that the sandbox's clock does not stay in the
+            # past.
             report(doer.done[HistoryAct.BUY], note="moving the clock to the end")
             await _to_the_end(traveler, asked)
         # Only the summary is missing. `cuota demo` terminates this process when the service has stopped, often at this moment.
@@ -107,7 +113,7 @@ async def _history(
 async def _begin(
     where: dict[str, Any], options: argparse.Namespace, at: datetime | None, *, begun: bool
 ) -> AskedHistory:
-    """Set the clock back, unless the history is to begin at `at`, which is now. Raises CannotMoveTime."""
+    """Set the clock back, unless `at` is the present time and the history begins there. Raises CannotMoveTime."""
     if begun and at is None:
         raise CannotMoveTime(
             "The sandbox has orders already, so its clock cannot go back, and a history cannot end now. Nothing was changed. Add"
@@ -122,7 +128,10 @@ async def _begin(
 
 @contextlib.asynccontextmanager
 async def _doer(traveler: Traveler, settings: Settings) -> AsyncIterator[Doer]:
-    """Return who does the steps, with the credentials that the demo stored. Raises CannotMoveTime if there are none."""
+    """Return the object that carries out the steps, with the demo's stored credentials.
+
+    Raises CannotMoveTime if there are none.
+    """
     path = settings.data_dir / "demo-merchant.json"
     if not path.exists():
         raise CannotMoveTime(f"There is no demo merchant in {settings.data_dir}. Start the demo: make run")
@@ -153,7 +162,7 @@ def _answers(shop: str) -> bool:
 async def _follow(
     traveler: Traveler, doer: Doer, asked: AskedHistory, stop: asyncio.Event, report: ProgressReporter
 ) -> None:
-    """Do the steps that are later than the clock, each at its own instant."""
+    """Carry out the steps that are later than the clock, each at its own instant."""
     now = (await traveler.move.reading()).now
     coming = [step for step in asked.steps if step.at > now]
     for at, steps in groupby(coming, key=lambda step: step.at):
@@ -168,7 +177,7 @@ async def _follow(
 
 
 async def _to_the_end(traveler: Traveler, asked: AskedHistory) -> None:
-    """Move the clock to the real time, or with `ahead` to the end of the history. Work on the way takes time, so look again."""
+    """Move the clock to the real time, or with `ahead` to the end of the history. The move takes time, so repeat it."""
     while True:
         end = asked.began + timedelta(days=asked.days) if asked.ahead else utc_now()
         now = (await traveler.move.reading()).now

@@ -1,4 +1,4 @@
-"""The people of the demo's history, and what they buy. All names, numbers and addresses are made up."""
+"""The people of the demo's history, and the goods that they buy. All names, numbers and addresses are invented."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SURNAMES = (
     "Mendoza", "Young", "Fischer", "Walker", "Sato", "Hall", "Romero", "Allen", "Kowalski", "Wright", "Tran",
     "Scott", "Bauer", "Green", "Osei", "Baker", "Lindqvist",
 )  # fmt: skip
-# City, state, the first three digits of its postcodes, area code.
+# City, state, the first three digits of the city's postcodes, and area code.
 PLACES = (
     ("Brooklyn", "NY", "112", "718"), ("Albany", "NY", "122", "518"), ("Boston", "MA", "021", "617"),
     ("Portland", "ME", "041", "207"), ("Philadelphia", "PA", "191", "215"), ("Pittsburgh", "PA", "152", "412"),
@@ -69,7 +69,7 @@ CATALOG = (
 
 @dataclass(frozen=True)
 class Shopper:
-    """A consumer. `behaviour` is that of the card in the sandbox (`core/sandbox.py`)."""
+    """A consumer. `behaviour` is the behavior of the consumer's card in the sandbox (`core/sandbox.py`)."""
 
     given_names: str
     surname: str
@@ -84,7 +84,7 @@ class Shopper:
 
     @property
     def typed(self) -> dict[str, str]:
-        """Return what the shopper types into the checkout's forms, by field name."""
+        """Return the shopper's input for the checkout's forms, by field name."""
         return {
             "given_names": self.given_names, "surname": self.surname, "email": self.email, "phone": self.phone,
             "address_line1": self.line1, "city": self.city, "state": self.state, "postcode": self.postcode,
@@ -93,19 +93,19 @@ class Shopper:
 
     @property
     def consumer(self) -> dict[str, str]:
-        """Return the shopper as the merchant names the consumer in an order."""
+        """Return the shopper's data as the merchant sends it in an order."""
         return {"givenNames": self.given_names, "surname": self.surname, "email": self.email}
 
     @property
     def address(self) -> dict[str, str]:
-        """Return the address as the merchant names it in an order."""
+        """Return the address as the merchant sends it in an order."""
         return {
             "addressLine1": self.line1, "city": self.city, "state": self.state, "postcode": self.postcode,
         }  # fmt: skip
 
 
 def shopper(chance: Random, number: int, behaviour: str = "pays") -> Shopper:
-    """Make up a person. Two numbers below 2,000 never give the same phone number."""
+    """Invent a person. Two numbers below 2,000 never give the same phone number."""
     city, state, postcodes, area = PLACES[number % len(PLACES)]
     given, surname = chance.choice(GIVEN), chance.choice(SURNAMES)
     # 555-0100 to 555-0199 belong to nobody.
@@ -118,7 +118,7 @@ def shopper(chance: Random, number: int, behaviour: str = "pays") -> Shopper:
 
 
 def basket(chance: Random) -> tuple[tuple[Goods, int], ...]:
-    """Choose one to three kinds of goods with a quantity, at most $1,000 together."""
+    """Choose one to three kinds of goods with a quantity, for at most $1,000 in total."""
     kinds = chance.choices((1, 2, 3), (5, 4, 2))[0]
     chosen = dict.fromkeys(chance.choices(CATALOG, [each.weight for each in CATALOG], k=kinds))
     return tuple(
@@ -127,7 +127,7 @@ def basket(chance: Random) -> tuple[tuple[Goods, int], ...]:
 
 
 def _card(chance: Random) -> str:
-    """Make up a card number that the sandbox does not know, so that it pays, and that has an own fingerprint."""
+    """Invent a card number that is no test card of the sandbox. So the card pays, and has its own fingerprint."""
     start, length = chance.choices((("4", 16), ("5", 16), ("37", 15), ("6011", 16)), (6, 3, 1, 1))[0]
     if start == "5":
         start = f"5{chance.randrange(1, 6)}"

@@ -15,7 +15,7 @@ ZONE = ZoneInfo("America/New_York")
 MINUTE = timedelta(minutes=1)
 SHIPPING, FREE_FROM = 495, 7500
 FIRST_NUMBER = 20001
-# How many orders there are at each hour from 7 to 23, and on each weekday from Monday, in proportion.
+# The relative numbers of orders at each hour from 7 to 23, and on each weekday from Monday.
 _HOURS = (2, 3, 4, 5, 6, 8, 7, 6, 5, 5, 6, 7, 9, 10, 8, 4, 2)
 _WEEKDAYS = (10, 9, 9, 10, 12, 13, 14)
 # The shop's staff work at these times, so many captures, voids and refunds happen at the same moment.
@@ -23,7 +23,7 @@ _MORNING, _AFTERNOON = time(10, 15), time(15, 40)
 
 
 class HistoryAct(Enum):
-    """What happens in one step."""
+    """The kinds of steps."""
 
     BUY = "buy"
     CAPTURE = "capture"
@@ -41,7 +41,10 @@ class HistoryAct(Enum):
 
 @dataclass(frozen=True)
 class Purchase:
-    """An order to make. `ending` is what the shopper does: `approved`, `declined`, `abandoned`, or `left` (never comes)."""
+    """An order to make.
+
+    `ending` is its end: `approved`, `declined`, `abandoned`, or `left` (the shopper never opens the checkout).
+    """
 
     who: Shopper
     goods: tuple[tuple[Goods, int], ...]
@@ -65,7 +68,7 @@ class Purchase:
 
 @dataclass(frozen=True)
 class Step:
-    """One thing that happens at an instant to the order with this reference. `amount` is in cents, `text` is what somebody writes."""
+    """One step at an instant, for the order with this reference. `amount` is in cents; `text` is a person's text."""
 
     at: datetime
     act: HistoryAct
@@ -97,16 +100,16 @@ def _steps(start: datetime, days: int, orders: int, chance: Random) -> Iterator[
     # Before the first order, the merchant gets terms and a bank account.
     yield Step(start + MINUTE, HistoryAct.TERMS, "")
     yield Step(start + MINUTE, HistoryAct.BANK, "")
-    # The bank details are changed to an account that returns payouts, and corrected when the first one has come back.
+    # The bank account is changed to one that returns payouts, and corrected when the first payout has come back.
     for day, account in ((days * 2 // 7, 1), (days * 2 // 7 + 8, 0)):
         if days >= MOST_DAYS // 2:
             yield Step(_work(start, day, _AFTERNOON), HistoryAct.BANK, "", account)
 
 
 MOST_DAYS = 42
-# The second payment is due after two weeks; a few days later it has failed for sure.
+# The second payment is due after two weeks. A few days later, it has certainly failed.
 LATE_AFTER = timedelta(days=17)
-# The kinds of orders that are no ordinary purchase: each follows after so many orders, from the second number on.
+# The kinds of special orders. Each kind is repeated after the first number of orders, beginning at the second number.
 _KINDS = {
     "declined": (13, 3), "no_funds": (31, 17), "abandoned": (14, 7), "left": (23, 9), "pays_once": (17, 5),
     "lost_later": (41, 19), "disputed": (26, 2), "renewed": (37, 13), "dispute": (19, 4), "return": (29, 11),
@@ -126,9 +129,9 @@ def _kind(number: int) -> str:
 def _who(
     known: dict[str, list[tuple[datetime, Shopper]]], at: datetime, number: int, chance: Random, kind: str
 ) -> Shopper:
-    """Return somebody who bought before, now and then, or a new shopper.
+    """Return a new shopper or, sometimes, a shopper who bought before.
 
-    Somebody whose card has failed since is declined for the payments that are overdue, without a look at the card.
+    A shopper whose card has failed since then is declined because of overdue payments, before the card is charged.
     """
     if kind == "declined":
         late = [who for since, who in known["pays_once"] if at - since > LATE_AFTER]
@@ -161,13 +164,13 @@ def _instant(day: date, at: time) -> datetime:
 
 
 def _work(since: datetime, days: int, at: time) -> datetime:
-    """Return a time of work, so many days later; on a Monday if that is on a weekend."""
+    """Return a working time `days` later. If that day is on a weekend, use the next Monday."""
     day = since.astimezone(ZONE).date() + timedelta(days=days)
     return _instant(day + timedelta(days=max(0, 7 - day.weekday()) if day.weekday() > 4 else 0), at)
 
 
 def _afterwards(at: datetime, reference: str, bought: Purchase, kind: str, chance: Random) -> Iterator[Step]:
-    """Return what happens to an approved order."""
+    """Return the later steps of an approved order."""
     shipped = _work(at, chance.choices((1, 2, 3), (5, 3, 1))[0], chance.choice((_MORNING, _AFTERNOON)))
     amount, part = bought.amount, bought.goods[0][0].price
     if kind == "expires":
@@ -206,7 +209,10 @@ _OBJECTIONS = (
 
 
 def _disputed(shipped: datetime, reference: str, amount: int, chance: Random) -> Iterator[Step]:
-    """Return a consumer's dispute and what the shop and the operator do about it; the last ones are still open at the end."""
+    """Return the steps of a consumer's dispute, of the shop and of the operator.
+
+    The last disputes are still open at the end.
+    """
     opened = shipped + timedelta(days=chance.randrange(3, 8), hours=chance.randrange(1, 9))
     yield Step(opened, HistoryAct.DISPUTE, reference, amount, "|".join(chance.choice(_OBJECTIONS)))
     answered = _work(opened, chance.randrange(1, 4), _AFTERNOON)
@@ -225,7 +231,7 @@ def _disputed(shipped: datetime, reference: str, amount: int, chance: Random) ->
 
 
 def _charged_back(at: datetime, reference: str, chance: Random) -> Iterator[Step]:
-    """Return what the shop does about a chargeback, which the card network opens a week after the payment."""
+    """Return the shop's steps about a chargeback, which the card network opens a week after the payment."""
     answered, what = _work(at, 9, _AFTERNOON), chance.choice(("won", "lost", "accepted", "silent"))
     if what == "accepted":
         yield Step(answered, HistoryAct.ACCEPT, reference)

@@ -38,9 +38,9 @@ def cvc_length(brand: str | None) -> int:
 
 
 def card_rules() -> list[tuple[str, tuple[int, ...], str]]:
-    """Return the rules for the check in the page: a number's prefix (a regular expression), its lengths, the security code's error.
+    """Return the rules with which the page checks a card number.
 
-    For a number without a known brand, `wrong_cvc(None)` is the error.
+    A rule has the prefix (a regular expression), the lengths, and the error for a wrong security code. For a number of an unknown brand, the error is `wrong_cvc(None)`.
     """
     known = [(prefix.pattern, lengths, name) for name, prefix, lengths in _BRANDS]
     return [(prefix, lengths, wrong_cvc(name)) for prefix, lengths, name in known]

@@ -26,7 +26,7 @@ CARD_TRIES = 3
 
 
 class Charging(Exception):
-    """A charge for this order is in progress. Its answer decides what happens."""
+    """A charge for this order is in progress. Its answer decides how the checkout continues."""
 
 
 class Lapsed(Exception):
@@ -90,7 +90,7 @@ def approve(
         done = replace(done, captured=order.amount)
     else:
         holds = timedelta(days=authorization_days)
-        warned = sum(ahead >= holds for ahead in WARNINGS)  # those whose time is already over
+        warned = sum(ahead >= holds for ahead in WARNINGS)  # reminders whose time is already over
         ends, second = now + holds, installments[1].charge_at
         # A clock change, or an answer of the rail after midnight, must not let the authorization last until installment 2 is due.
         if authorization_days < DAYS_BETWEEN and second is not None and now < second < ends:

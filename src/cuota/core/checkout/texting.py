@@ -7,15 +7,15 @@ from enum import StrEnum
 
 
 class Limit(StrEnum):
-    """What codes are counted by. If several limits are reached, a refusal names the first of them."""
+    """The subjects by which codes are counted. If several limits are reached, a refusal names the first of them."""
 
     BROWSER = "browser"  # one session of a browser
     ADDRESS = "address"  # the client's IP address
-    NUMBER = "number"  # the phone number, for requests from anywhere
+    NUMBER = "number"  # the phone number, for requests from all addresses
     NUMBER_FROM_ADDRESS = "number_from_address"  # the phone number, for requests from one address
     ORDER = "order"  # one checkout, in all browsers together
     PREFIX = "prefix"  # area code and exchange, against floods of texts to ranges of numbers
-    INSTALLATION = "installation"  # all codes together
+    INSTALLATION = "installation"  # all codes of the installation
 
 
 @dataclass(frozen=True, slots=True)

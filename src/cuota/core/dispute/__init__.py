@@ -1,1 +1,1 @@
-"""Disputes: a consumer's or a card network's objection to an order, and a consumer's notice that the goods went back."""
+"""Disputes by consumers and card networks about orders, and consumers' notices of returned goods."""

@@ -1,4 +1,4 @@
-"""What the two sides and the operator do in an open dispute: evidence, acceptance, decision, appeal."""
+"""Decides the steps in an open dispute: evidence, acceptance, decision, appeal."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from cuota.core.refusal import Code, Refused
 
 
 def submit_evidence(order: Order, dispute: Dispute, evidence: Evidence, now: datetime) -> Outcome:
-    """The merchant sends evidence. More can follow until the dispute is decided. Raises Refused."""
+    """Add the merchant's evidence. The merchant can send more until the dispute is decided. Raises Refused."""
     if dispute.status is DisputeStatus.OPEN and now >= dispute.respond_by:
         raise refuse_state(dispute, "The time to answer this dispute is over.")
     step = dispute_edge(dispute, "submit")
@@ -35,7 +35,7 @@ def submit_evidence(order: Order, dispute: Dispute, evidence: Evidence, now: dat
 
 
 def add_statement(order: Order, dispute: Dispute, evidence: Evidence, now: datetime) -> Outcome:
-    """The consumer adds text or files while nothing is decided. It changes no state. Raises Refused."""
+    """Add the consumer's text or files while the dispute is undecided. The state does not change. Raises Refused."""
     require_addable(dispute)
     return Outcome(order=order, disputes=(dispute,), evidence=evidence, at=now)
 
@@ -68,7 +68,7 @@ def decide(
     """Decide for one side: `accept`, `expire`, `decide_for_merchant` or `decide_for_consumer`. Raises Refused.
 
     The losing side may appeal once. After that time, or at once if nobody may appeal, the dispute is closed and the
-    money moves. What the merchant accepted, and what was decided on appeal, is final.
+    money moves. The merchant's acceptance and the decision about an appeal are final.
     """
     if dispute.kind is DisputeKind.CHARGEBACK and move != "accept":
         raise Refused(Code.DISPUTE_NOT_POSSIBLE, "The card network decides a chargeback.")
@@ -92,7 +92,7 @@ def appeal(
     now: datetime,
     new_id: Callable[[], UUID],
 ) -> Outcome:
-    """The losing side appeals, once, within the time. Raises Refused."""
+    """Appeal for the losing side, once, within the allowed time. Raises Refused."""
     step = require_appeal(dispute, party, now)
     changed = replace(dispute, status=step.after, appealed_by=party, appealed_at=now, appeal_by=None)
     told = Notice(new_id(), NoticeKind.DISPUTE_APPEALED, 1, dispute.withheld, now.date(), now)

@@ -31,7 +31,10 @@ from cuota.core.plan.notice import Notice, NoticeKind
 
 @dataclass(frozen=True, slots=True)
 class ChargebackReport:
-    """What the processor reported. `amount` is in cents; `reference` is the processor's id; `respond_by` the network's deadline."""
+    """The processor's report.
+
+    `amount` is in cents; `reference` is the processor's id; `respond_by` is the network's deadline.
+    """
 
     charge_id: UUID
     reason: DisputeReason
@@ -48,10 +51,10 @@ def open_chargeback(
     dispute_id: UUID,
     now: datetime,
 ) -> Outcome:
-    """Book a chargeback that was opened: the merchant's part is withheld, the plan pauses.
+    """Book an opened chargeback: the merchant's part is withheld, and the plan is paused.
 
-    The merchant's part is at most what the merchant captured of this payment, and what is not refunded. If the consumer's own
-    dispute withholds the same money, or claims money that the bank now has, that dispute gives up as much.
+    The merchant's part is at most the captured amount of this payment that is not refunded. If the consumer's own
+    dispute withholds the same money, or claims money that the bank now has, that dispute gives up the same amount.
     """
     item = _paid_by(plan, report.charge_id)
     part = min(item.amount, report.amount, order.refundable) if item else 0
@@ -64,7 +67,7 @@ def open_chargeback(
     paused = pause(plan) if order.paused_at is None else ()
     before = Outcome(order=order, at=now)
     shrunk = shrink(before, plan, claims, overlap, dispute_id) if overlap else before
-    # If that closed the consumer's dispute, the plan has resumed, and pauses again.
+    # If that closed the consumer's dispute, the plan has resumed. Pause it again.
     paused = pause(planned(plan, shrunk.installments)) if shrunk.order.paused_at is None else paused
     changes = planned(shrunk.installments, paused)
     return replace(
@@ -96,7 +99,10 @@ def win_chargeback(
     now: datetime,
     new_id: Callable[[], UUID],
 ) -> Outcome:
-    """The network decided for the merchant and returns the money: what was withheld is released. Raises Refused."""
+    """Book a chargeback that the merchant won: the network returns the money, and the withheld amount is released.
+
+    Raises Refused.
+    """
     step = dispute_edge(dispute, "network_decides")
     release_id = new_id()
     done = replace(closed(dispute, DisputeOutcome.WON, now), release_id=release_id, decided_at=now)
@@ -121,7 +127,10 @@ def win_chargeback(
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """Who bears a lost chargeback, in cents: the merchant what it had captured and what it had not, Cuota the fee and the rest."""
+    """The parts of a lost chargeback in cents.
+
+    The merchant bears the captured and the uncaptured part; Cuota bears the fee and the rest.
+    """
 
     refunded: int
     voided: int
@@ -132,7 +141,7 @@ class _Parts:
 def _parts(order: Order, dispute: Dispute, item: Installment | None) -> _Parts:
     if item is None:
         return _Parts(0, 0, 0, dispute.amount)
-    # Also what the merchant captured after the chargeback was opened.
+    # This includes the amount that the merchant captured after the chargeback was opened.
     refunded = min(item.amount, dispute.amount, order.refundable + dispute.withheld)
     left = dispute.amount - refunded
     voided = min(item.amount - refunded, left, order.capturable)
@@ -149,10 +158,10 @@ def lose_chargeback(
     now: datetime,
     new_id: Callable[[], UUID],
 ) -> Outcome:
-    """The network decided for the consumer, who has the money already. Raises Refused.
+    """Book a chargeback that the consumer won; the consumer already has the money. Raises Refused.
 
-    What the merchant captured of the payment counts as refunded, and what was not captured as voided. Cuota bears the plan's fee and
-    what the consumer had back by a refund before. No card is charged by itself after that.
+    The captured part of the payment counts as refunded, and the uncaptured part as voided. Cuota bears the plan's fee,
+    and the amount that an earlier refund returned to the consumer. After that, no card is charged automatically.
     """
     step = dispute_edge(dispute, "network_decides")
     item = _paid_by(plan, dispute.charge_id)
@@ -202,7 +211,7 @@ def _give_way(
     cause: UUID,
     now: datetime,
 ) -> Outcome:
-    """The consumer's own dispute gives up what it withholds of the money that a lost chargeback takes."""
+    """Reduce the consumer's own dispute by the money that a lost chargeback takes."""
     free = order.refundable - order.disputed
     overlap = max(0, refunded - dispute.withheld - free)
     before = Outcome(order=order, at=now)
@@ -233,7 +242,7 @@ def _events_of_loss(
     dispute: Dispute, moves: Sequence[Movement], closing: str, released: int
 ) -> tuple[Event, ...]:
     name = str(dispute.dispute_id)
-    # If the merchant accepted the chargeback, this event was written then.
+    # If the merchant accepted the chargeback, this event was already written at that time.
     lost = dispute.status is not DisputeStatus.LOST
     return (
         *((Event("dispute.lost", dispute.amount, name),) if lost else ()),
@@ -247,7 +256,7 @@ def _paid_by(plan: Sequence[Installment], charge_id: UUID | None) -> Installment
 
 
 def _without(item: Installment, amount: int, fee: int) -> Installment:
-    """The installment whose payment the network took back: that part counts as returned to the card."""
+    """Return the installment whose payment the network took back. That amount counts as returned to the card."""
     back = amount + fee
     return replace(item, amount=item.amount - amount, fee=item.fee - fee, returned=item.returned + back)
 
@@ -255,7 +264,7 @@ def _without(item: Installment, amount: int, fee: int) -> Installment:
 def _ask_for_payment(
     plan: Sequence[Installment], now: datetime, new_id: Callable[[], UUID]
 ) -> tuple[Notice, ...]:
-    """Ask the consumer to pay what is left at the account page."""
+    """Ask the consumer to pay the remaining amount on the account page."""
     left = owed(plan)[:1]
     return tuple(
         Notice(new_id(), NoticeKind.CARD_NEEDED, item.number, item.total, item.due_on, now) for item in left

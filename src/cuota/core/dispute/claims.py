@@ -1,4 +1,4 @@
-"""What is open about an order: its disputes and its return notice. Refunds and closings change these together with the order."""
+"""An order's open claims: its disputes and its return notice. Refunds and closings change these together with the order."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ from cuota.core.order.outcome import Outcome
 class Claims:
     """The disputes of an order that are not closed, the return notice in force, and the consumer's time zone.
 
-    `lost_chargeback`: a card's bank has taken a payment of the order back for good, so no card is charged by itself any more.
+    `lost_chargeback`: a card's bank has finally taken back a payment of the order, so no card is charged automatically
+      any more.
     """
 
     zone: tzinfo
@@ -38,17 +39,17 @@ class Claims:
 
     @property
     def of_consumer(self) -> Dispute | None:
-        """The consumer's own dispute: there is at most one that is open."""
+        """Return the consumer's own open dispute, of which there is at most one."""
         return next((each for each in self.disputes if each.kind is DisputeKind.DISPUTE), None)
 
     @property
     def taken_back(self) -> dict[UUID, int]:
-        """What card networks have taken back of each charge, in cents. No refund goes there."""
+        """Return the cents that card networks have taken back of each charge. These cents cannot be refunded."""
         return {each.charge_id: each.amount for each in self.disputes if each.charge_id is not None}
 
 
 def lost_chargeback(disputes: Iterable[Dispute]) -> bool:
-    """Tell whether one of an order's disputes is a chargeback that was lost."""
+    """Return whether one of an order's disputes is a lost chargeback."""
     return any(
         each.kind is DisputeKind.CHARGEBACK and each.outcome is DisputeOutcome.LOST for each in disputes
     )
@@ -79,9 +80,9 @@ def resumed(
 def shrink(
     outcome: Outcome, plan: Sequence[Installment], claims: Claims, amount: int, cause: UUID
 ) -> Outcome:
-    """The consumer has `amount` back by another way: reduce the consumer's dispute, and release as much to the merchant.
+    """Reduce the consumer's dispute by an amount that the consumer got back in another way.
 
-    A dispute of which nothing is left is closed. `plan` is the plan as it was read.
+    The amount is released to the merchant. A dispute whose whole amount is gone is closed. `plan` is the plan as it was read.
     """
     dispute = claims.of_consumer
     less = min(amount, dispute.withheld) if dispute is not None else 0

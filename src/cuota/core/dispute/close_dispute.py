@@ -1,4 +1,4 @@
-"""Closes a dispute: the withheld money goes back to the merchant, or to the consumer as a refund. The plan goes on."""
+"""Closes a dispute: the withheld money goes back to the merchant, or to the consumer as a refund. The plan continues."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from cuota.core.refusal import Code, Refused
 
 @dataclass(frozen=True, slots=True)
 class MerchantFees:
-    """All versions of the merchant's terms, and what the merchant paid for the order's captures."""
+    """All versions of the merchant's terms, and the merchant's fees for the order's captures."""
 
     terms: Sequence[SettlementTerms]
     paid: OrderFees
@@ -54,7 +54,7 @@ def withdraw(
     now: datetime,
     new_id: Callable[[], UUID],
 ) -> Outcome:
-    """The consumer gives up the dispute. Raises Refused if it is closed, or a chargeback."""
+    """Withdraw the consumer's dispute. Raises Refused if it is closed, or a chargeback."""
     if dispute.kind is not DisputeKind.DISPUTE:
         raise Refused(Code.DISPUTE_NOT_POSSIBLE, "The card network decides a chargeback.")
     return release(order, plan, dispute, claims, "withdraw", DisputeOutcome.WITHDRAWN, now, new_id)
@@ -70,7 +70,7 @@ def release(
     now: datetime,
     new_id: Callable[[], UUID],
 ) -> Outcome:
-    """Close the consumer's dispute in the merchant's favor: what was withheld is released."""
+    """Close the consumer's dispute in the merchant's favor: the withheld amount is released."""
     step = dispute_edge(dispute, move)
     release_id = new_id()
     done = replace(closed(dispute, result, now), release_id=release_id)
@@ -96,7 +96,7 @@ def _refund(
     now: datetime,
     new_id: Callable[[], UUID],
 ) -> Outcome:
-    """Close a lost dispute: what was withheld is refunded, the unpaid installments first."""
+    """Close a lost dispute: the withheld amount is refunded, beginning with the unpaid installments."""
     step = dispute_edge(dispute, "close")
     movement_id, amount = new_id(), dispute.withheld
     fee = min(fee_due(order, amount), room(plan, claims.taken_back)[1])

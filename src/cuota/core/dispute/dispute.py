@@ -1,4 +1,4 @@
-"""A dispute: its states, its deadlines, and what may follow what."""
+"""A dispute: its states, its deadlines, and the allowed transitions."""
 
 from __future__ import annotations
 
@@ -9,29 +9,32 @@ from uuid import UUID
 
 from cuota.core.refusal import Code, Refused
 
-# The merchant has this long to accept a dispute or to send evidence. Silence loses.
+# The merchant has this long to accept a dispute or to send evidence. Without an answer, the merchant loses.
 RESPOND_WITHIN = timedelta(days=14)
 # The merchant gets a reminder this long before the deadline.
 REMIND_BEFORE = timedelta(days=3)
-# The losing side may appeal a decision once, within this time. The money moves when nobody can appeal any more.
+# The losing side may appeal a decision once, within this time. The money moves when no appeal is possible any more.
 APPEAL_WITHIN = timedelta(days=10)
 # A consumer can open a dispute until this long after the order was created.
 OPEN_WITHIN = timedelta(days=180)
 
 
 class DisputeKind(StrEnum):
-    """Who objects: the consumer, at Cuota; or the card network, which has taken a payment back already."""
+    """The kind of a dispute.
+
+    The consumer opens a `DISPUTE` at Cuota. In a `CHARGEBACK`, the card network has already taken back a payment.
+    """
 
     DISPUTE = "dispute"
     CHARGEBACK = "chargeback"
 
 
 class DisputeReason(StrEnum):
-    """Why. `OTHER` is only for chargebacks whose reason the network did not tell."""
+    """The reason of a dispute. `OTHER` is only for chargebacks whose reason the network did not report."""
 
     NOT_RECEIVED = "not_received"
     NOT_AS_DESCRIBED = "not_as_described"
-    NOT_REFUNDED = "not_refunded"  # returned but not refunded
+    NOT_REFUNDED = "not_refunded"  # the goods were returned but not refunded
     WRONG_AMOUNT = "wrong_amount"
     NOT_MINE = "not_mine"
     OTHER = "other"
@@ -53,12 +56,12 @@ class DisputeOutcome(StrEnum):
 
     WON = "won"
     LOST = "lost"
-    WITHDRAWN = "withdrawn"  # by the consumer
-    RESOLVED = "resolved"  # the merchant refunded all of it meanwhile, or a chargeback took its place
+    WITHDRAWN = "withdrawn"  # the consumer withdrew it
+    RESOLVED = "resolved"  # the merchant refunded the whole amount meanwhile, or a chargeback replaced it
 
 
 class DisputeParty(StrEnum):
-    """Who did something in a dispute."""
+    """A party that acts in a dispute."""
 
     CONSUMER = "consumer"
     MERCHANT = "merchant"
@@ -96,8 +99,8 @@ DISPUTE_EDGES = (
     DisputeEdge(_LOST, "appeal", _APPEALED, "dispute.appealed", "the merchant appealed"),
     DisputeEdge(_APPEALED, "decide_for_merchant", _WON, "dispute.won", "the appeal was decided, finally"),
     DisputeEdge(_APPEALED, "decide_for_consumer", _LOST, "dispute.lost", "the appeal was decided, finally"),
-    DisputeEdge(_WON, "close", _CLOSED, "dispute.closed", "nobody can appeal; the money is released"),
-    DisputeEdge(_LOST, "close", _CLOSED, "dispute.closed", "nobody can appeal; the consumer has the money back"),
+    DisputeEdge(_WON, "close", _CLOSED, "dispute.closed", "no appeal is possible; the money is released"),
+    DisputeEdge(_LOST, "close", _CLOSED, "dispute.closed", "no appeal is possible; the consumer has the money back"),
     *(
         DisputeEdge(before, move, _CLOSED, "dispute.closed", meaning)
         for before in (_OPEN, _REVIEW, _WON, _LOST, _APPEALED)
@@ -118,11 +121,12 @@ _BY_MOVE = {(edge.before, edge.move): edge for edge in DISPUTE_EDGES}
 class Dispute:
     """One dispute. Amounts are cents.
 
-    `amount` is what the consumer or the network asks for, and never changes. `withheld` is what is withheld from the merchant
-    now: a refund reduces it, and the end of the dispute sets it to zero. `movement_id` is the refund that a lost dispute made;
-    `release_id` is the cause of the ledger rows that gave the withheld money back to the merchant. A chargeback has the
-    charge that was taken back, and the processor's own `reference`. `appeal_by` is when the decision becomes final; a
-    decision that nobody can appeal is final at once. `final` is True if there will be no further appeal.
+    `amount` is the amount that the consumer or the network claims, and never changes. `withheld` is the amount that is
+    withheld from the merchant now: a refund reduces it, and the end of the dispute sets it to zero. `movement_id` is
+    the refund that a lost dispute made; `release_id` is the cause of the ledger rows that released the withheld money
+    to the merchant. A chargeback has the charge that was taken back, and the processor's own `reference`. `appeal_by`
+    is when the decision becomes final; a decision without an appeal is final at once. `final` is True if there
+    will be no further appeal.
     """
 
     dispute_id: UUID
@@ -155,7 +159,7 @@ class Dispute:
 
     @property
     def due_at(self) -> datetime | None:
-        """When the dispute's next scheduled work is due: the reminder, the deadline, or the closing."""
+        """Return when the dispute's next scheduled work is due: the reminder, the deadline, or the closing."""
         if self.status is DisputeStatus.OPEN:
             if not self.reminded:
                 return self.respond_by - REMIND_BEFORE
@@ -174,5 +178,5 @@ def dispute_edge(dispute: Dispute, move: str) -> DisputeEdge:
 
 
 def refuse_state(dispute: Dispute, message: str) -> Refused:
-    """Return the refusal of a move that the dispute's state does not allow, with that state."""
+    """Return the refusal of a transition that the dispute's state does not allow, with that state."""
     return Refused(Code.DISPUTE_STATE, message, facts={"disputeStatus": dispute.status.value})

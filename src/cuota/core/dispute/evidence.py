@@ -1,4 +1,4 @@
-"""What a side writes and sends in a dispute. Texts and files are encrypted before they get here."""
+"""A party's statements and files in a dispute. Callers encrypt the texts and files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceFile:
-    """A file that was checked: a name to show, the type that its content has, and the content."""
+    """A checked file: a name to show, the type of its content, and the content."""
 
     name: str
     media_type: str

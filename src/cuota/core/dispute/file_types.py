@@ -1,7 +1,7 @@
 """Recognizes the type of a file by its content: a known signature, and the structure that must follow it.
 
-No library does this: those that exist look at the signature alone, which any file can begin with. Nothing is decoded here,
-so a hostile picture finds no decoder to attack.
+No library does this: the existing libraries check only the signature, with which any file can begin. This module
+decodes nothing, so a hostile picture has no decoder to attack.
 """
 
 from __future__ import annotations
@@ -16,22 +16,24 @@ _IMAGES = {b"VP8 ", b"VP8L", b"ANMF"}
 _PDF_BEGINS = re.compile(rb"%PDF-[12]\.[0-9][\r\n \t]")
 _PDF_OBJECT = re.compile(rb"[0-9] [0-9]{1,5} obj\b")
 _PDF_ENDS = re.compile(rb"startxref\s+[0-9]+\s+%%EOF")
-# Programs may append something after the end of a PDF, but not much.
+# Programs may append data after the end of a PDF, but not much.
 _PDF_TAIL = 2048
-# A frame header of a JPEG: all SOF markers. C4, C8 and CC mean something else.
+# The markers of a JPEG's frame header (SOF). C4, C8 and CC have other meanings.
 _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-# Markup and programs that are UTF-8 text too. A browser or a system could run them if somebody opens the file.
+# Markup and programs can be UTF-8 text too. A browser or a system could run them if a person opens the file.
 _PROGRAM = re.compile(r"\s*+(?:%PDF|%!PS|GIF8|RIFF|\{\\rtf|#!|<\?|<!)", re.IGNORECASE)
-# For a text in lower case: a search that ignores the case takes eight times as long, and nobody else is answered meanwhile.
+# The pattern is for a text in lower case. A search that ignores case takes eight times as long, and meanwhile no other
+# request is answered.
 _MARKUP = re.compile(r"<(?:!doctype|html|head|body|script|svg|iframe|style|object|embed|math)[\s>/]")
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\ufffe\uffff]")
-# A picture has at most this many chunks or segments. Real ones have hundreds; a hostile one has a million, and each takes time.
+# A picture has at most this many chunks or segments. A real picture has hundreds; a hostile picture may have a million,
+# and each of them takes time.
 MOST_PIECES = 10_000
 _ZIP_END = b"PK\x05\x06"
 
 
 def type_of(content: bytes) -> str | None:
-    """Return the media type of the content, or None if it is none of the types that Cuota takes."""
+    """Return the media type of the content, or None if Cuota does not accept that type."""
     if _ends_as_zip(content):
         return None
     for name, begins, is_whole in _TYPES:
@@ -41,7 +43,7 @@ def type_of(content: bytes) -> str | None:
 
 
 def _is_png(content: bytes) -> bool:
-    """Whether the chunks up to IEND are whole: a header with a size, and a picture."""
+    """Return whether the chunks up to IEND are complete: a header with a size, and a picture."""
     at, has_picture = len(_PNG), False
     for _ in range(MOST_PIECES):
         if at + 12 > len(content):
@@ -61,13 +63,16 @@ def _is_png(content: bytes) -> bool:
 
 
 def _is_jpeg(content: bytes) -> bool:
-    """Whether whole segments lead to a frame with a size and to a picture that ends. Phones append data after the end."""
+    """Return whether complete segments lead to a frame with a size and to a complete picture.
+
+    Phones append data after the end.
+    """
     at, has_frame = 2, False
     for _ in range(MOST_PIECES):
         if at + 4 > len(content) or content[at] != 0xFF:
             return False
         marker = content[at + 1]
-        if marker == 0xFF:  # a fill byte
+        if marker == 0xFF:  # this is a fill byte
             at += 1
             continue
         (size,) = struct.unpack_from(">H", content, at + 2)
@@ -84,7 +89,7 @@ def _is_jpeg(content: bytes) -> bool:
 
 
 def _is_webp(content: bytes) -> bool:
-    """Whether the chunks of the container are whole, and one of them is a picture."""
+    """Return whether the chunks of the container are complete, and one of them is a picture."""
     end = 8 + struct.unpack_from("<I", content, 4)[0]
     if end > len(content) or end < 20:
         return False
@@ -103,14 +108,14 @@ def _is_webp(content: bytes) -> bool:
 
 
 def _is_pdf(content: bytes) -> bool:
-    """Whether there are objects, and a table of them whose place the end of the file names."""
+    """Return whether there are objects, and a table of objects at the position that the end of the file names."""
     if not _PDF_BEGINS.match(content) or not _PDF_OBJECT.search(content):
         return False
     return _PDF_ENDS.search(content, max(0, len(content) - _PDF_TAIL)) is not None
 
 
 def _is_text(content: bytes) -> bool:
-    """Whether this is UTF-8 text for people: no control characters, no markup, no program."""
+    """Return whether this is UTF-8 text for people, without control characters, markup or a program."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -121,7 +126,10 @@ def _is_text(content: bytes) -> bool:
 
 
 def _ends_as_zip(content: bytes) -> bool:
-    """Whether a ZIP archive (also a Java or Office file) hides behind another beginning: its directory is at the end."""
+    """Return whether a ZIP archive (or a Java or Office file) hides behind another beginning.
+
+    Its directory is at the end.
+    """
     at = content.rfind(_ZIP_END, max(0, len(content) - 65557))
     return at >= 0 and at + 22 <= len(content) <= at + 22 + struct.unpack_from("<H", content, at + 20)[0]
 

@@ -1,4 +1,4 @@
-"""Decides a return notice, and what a refund does to it."""
+"""Decides a return notice, and how a refund ends it."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def notice_return(
 def end_hold(
     notice: ReturnNotice, plan: Sequence[Installment], zone: tzinfo, now: datetime
 ) -> tuple[ReturnNotice, tuple[Installment, ...]]:
-    """The refund came: return the ended notice, and the installment on its old day again, at the earliest tomorrow.
+    """Return the notice as ended by a refund, and the installment back on its old day, or tomorrow if that is later.
 
     Nothing moves if the installment was paid, was canceled, or is paused by a dispute.
     """

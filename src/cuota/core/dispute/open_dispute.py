@@ -1,4 +1,4 @@
-"""Opens a consumer's dispute: the amount is withheld from the merchant, and the plan pauses."""
+"""Opens a consumer's dispute: the amount is withheld from the merchant, and the plan is paused."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from cuota.core.refusal import Code, Refused
 
 @dataclass(frozen=True, slots=True)
 class DisputeRequest:
-    """What a consumer asks for. `amount` is in cents. `party` is the operator if the operator opens it for the consumer."""
+    """A consumer's claim. `amount` is in cents. `party` is the operator if the operator opens it for the consumer."""
 
     reason: DisputeReason
     amount: int
@@ -40,7 +40,7 @@ class DisputeRequest:
 
 
 def disputable(order: Order, plan: Sequence[Installment], claims: Claims) -> int:
-    """Return the most that can be disputed now, in cents: what the merchant captured, and nobody has back yet."""
+    """Return the largest amount that can be disputed now, in cents: captured, and not given back yet."""
     if order.status is not Status.APPROVED:
         return 0
     return min(order.refundable, room(plan, claims.taken_back)[0]) - order.disputed

@@ -1,4 +1,4 @@
-"""While an order is disputed, nothing is charged. Afterwards every payment is due as much later as the dispute lasted."""
+"""While an order is disputed, nothing is charged. Afterwards every payment is due later by the length of the dispute."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cuota.core.plan.payday import Days
 
 
 def pause(plan: Sequence[Installment]) -> tuple[Installment, ...]:
-    """Return the unpaid installments that change: none is charged, and none is reminded of."""
+    """Return the unpaid installments that change: their charges and reminders are removed."""
     return tuple(
         replace(item, charge_at=None, remind_at=None)
         for item in owed(plan)
@@ -24,7 +24,7 @@ def resume(
 ) -> tuple[Installment, ...]:
     """Return the unpaid installments with their new days: later by the days of the pause, and at the earliest tomorrow.
 
-    A payment that had failed before the pause is tried again tomorrow.
+    A payment that had failed before the pause is retried tomorrow.
     """
     days = Days(zone)
     today = now.astimezone(zone).date()
@@ -46,9 +46,9 @@ def resume(
 
 
 def without_schedule(plan: Sequence[Installment]) -> tuple[Installment, ...]:
-    """Return the unpaid installments so that no card is charged by itself any more: the consumer is asked for a payment.
+    """Return the unpaid installments without automatic charges: the consumer must pay them.
 
-    This follows a chargeback that was lost: a card whose bank took a payment back is not charged again.
+    This is done after a lost chargeback, because a card whose bank took back a payment is not charged again.
     """
     return tuple(
         replace(item, charge_at=None, remind_at=None, failures=max(item.failures, 1))

@@ -1,4 +1,4 @@
-"""A consumer's notice that the goods went back: the next installment waits for the refund."""
+"""A consumer's notice that the goods were sent back. The next installment waits for the refund."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ HOLD_FOR = timedelta(days=21)
 
 @dataclass(frozen=True, slots=True)
 class ReturnNotice:
-    """One notice. `installment` is the payment that waits, and `due_on` its day before; None if nothing was left to wait for.
+    """One notice.
+
+    `installment` is the payment that waits, and `due_on` its original day; both are None if no payment was left.
 
     `ended_at` is set when a refund ends the wait. `carrier` and `tracking` are the consumer's words.
     """

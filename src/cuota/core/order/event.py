@@ -1,4 +1,7 @@
-"""Events: what happened to an order, a payout or a bank account, numbered from 1 without gaps, written with the money."""
+"""Events about orders, payouts and bank accounts.
+
+They are numbered from 1 without gaps, and written together with the money.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from cuota.core.order.order import EDGES, Status
 
 
 class EventSubject(StrEnum):
-    """What an event is about."""
+    """The kinds of subjects of events."""
 
     ORDER = "order"
     PAYOUT = "payout"
@@ -22,8 +25,8 @@ class EventSubject(StrEnum):
 class EventType:
     """One type of event.
 
-    `operation` is the operation that webhooks report, or None. `success` is whether it was
-    done. `moved` is the kind of the movement that the event reports. `about` is what the event is about.
+    `operation` is the operation that webhooks report, or None. `success` says whether the operation was done. `moved`
+    is the kind of the movement that the event reports. `about` is the event's subject.
     """
 
     name: str
@@ -62,7 +65,7 @@ EVENT_TYPES = (
     EventType("bank_account.changed", about=EventSubject.BANK_ACCOUNT),
 )
 _BY_NAME = {each.name: each for each in EVENT_TYPES}
-# The movement that an event reports, and the final status that it brings an order to.
+# The movement that an event reports, and the final status of an order after an event.
 MOVED = {each.name: each.moved for each in EVENT_TYPES if each.moved is not None}
 FINAL_STATUS: dict[str, Status] = {edge.event: edge.after for edge in EDGES}
 # The event that a merchant requests to test its webhooks. It belongs to no order and is not in EVENT_TYPES.
@@ -90,7 +93,7 @@ class Event:
 
     @property
     def operation(self) -> str | None:
-        """The requested operation by its name in webhooks, or None."""
+        """Return the requested operation by its name in webhooks, or None."""
         return _BY_NAME[self.type].operation
 
     @property
@@ -99,7 +102,7 @@ class Event:
         return _BY_NAME[self.type].success
 
 
-# The first members of every event's body, also of a test event. No request has them.
+# The first members of every event's body, including a test event's. No request has them.
 _MARKS = frozenset({"id", "type", "timestamp"})
 
 

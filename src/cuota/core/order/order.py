@@ -26,7 +26,7 @@ class Status(StrEnum):
 
 
 class PaymentState(StrEnum):
-    """The values of `paymentState`: what has happened to the money of an approved order."""
+    """The values of `paymentState`: the state of the money of an approved order."""
 
     NONE = "NONE"
     AUTHORIZED = "AUTHORIZED"
@@ -68,7 +68,9 @@ EDGES = (
         "order.abandoned",
         "the consumer left by the cancel control",
     ),
-    Transition(Status.CREATED, "lapse", Status.ABANDONED, "order.abandoned", "nobody finished it in time"),
+    Transition(
+        Status.CREATED, "lapse", Status.ABANDONED, "order.abandoned", "the consumer did not finish it in time"
+    ),
 )
 _BY_MOVE = {(edge.before, edge.move): edge for edge in EDGES}
 
@@ -94,7 +96,7 @@ class Order:
     """The part of an order that changes when money moves. Amounts are cents; `amount` is the original amount.
 
     `version` increases with every save. `transfers` and `events` count the rows written so far, so that the numbers of ledger rows
-    and events have no gaps. `fee` is what the consumer pays for the plan. `warned` counts the warnings sent before the
+    and events have no gaps. `fee` is the consumer's fee for the plan. `warned` counts the warnings sent before the
     authorization's end. `charging` is the charge for which the card rail has been called and has not answered, and
     `charging_since` the time of the last call; until there is an answer, no other charge begins. `collect_at` is when the plan's
     next reminder or charge is due.
@@ -146,7 +148,7 @@ class Order:
 
     @property
     def refundable(self) -> int:
-        """The amount in cents that can still be refunded: at most what was captured, and what no card network took back."""
+        """The amount in cents that can still be refunded: at most the captured amount that no card network took back."""
         return self.captured - self.refunded - self.charged_back
 
     @property
@@ -172,7 +174,7 @@ class Order:
     @property
     def authorization_due_at(self) -> datetime | None:
         """When the next warning about the authorization's end is due, or the authorization ends."""
-        # While a chargeback is open, a void could return to the card what the card's bank has taken back already.
+        # While a chargeback is open, a void could return money to the card that the card's bank has already taken back.
         if not self.capturable or self.authorization_expires_at is None or self.open_chargebacks:
             return None
         ahead = WARNINGS[self.warned] if self.warned < len(WARNINGS) else timedelta(0)

@@ -43,7 +43,7 @@ def overpaid(cause: UUID, amount: int) -> list[Transfer]:
 
 
 def write_off(cause: UUID, amount: int) -> list[Transfer]:
-    """Post an installment that stays unpaid: what the consumer owes becomes a loss."""
+    """Post an installment that stays unpaid: the consumer's debt becomes a loss."""
     return _post("write_off", cause, (LOSSES, RECEIVABLE, amount))
 
 
@@ -114,12 +114,12 @@ def dispute_released(cause: UUID, amount: int) -> list[Transfer]:
 
 
 def dispute_lost(cause: UUID, unpaid: int, to_card: int) -> list[Transfer]:
-    """Post the refund that a lost dispute makes. It is a refund, under a name of its own."""
+    """Post the refund that a lost dispute makes. It is a refund with a separate name."""
     return _post("dispute_lost", cause, (PAYABLE, RECEIVABLE, unpaid), (PAYABLE, REFUND_DUE, to_card))
 
 
 def chargeback(cause: UUID, amount: int) -> list[Transfer]:
-    """Post a chargeback: the card network took the money back, and nobody knows yet who bears it."""
+    """Post a chargeback: the card network took the money back, and it is not decided yet who bears the loss."""
     return _post("chargeback", cause, (CHARGEBACKS, CLEARING, amount))
 
 
@@ -129,9 +129,9 @@ def chargeback_reversed(cause: UUID, amount: int) -> list[Transfer]:
 
 
 def chargeback_lost(cause: UUID, refunded: int, fee: int, rest: int) -> list[Transfer]:
-    """Post a chargeback that was lost: the merchant bears what it had captured, and Cuota the plan's fee and the rest.
+    """Post a lost chargeback: the merchant bears the captured amount, and Cuota bears the plan's fee and the rest.
 
-    The consumer has the money already, so nothing goes to a card.
+    The consumer already has the money, so nothing goes to a card.
     """
     return [
         *_post("dispute_lost", cause, (PAYABLE, CHARGEBACKS, refunded)),
@@ -141,5 +141,5 @@ def chargeback_lost(cause: UUID, refunded: int, fee: int, rest: int) -> list[Tra
 
 
 def chargeback_void(cause: UUID, amount: int) -> list[Transfer]:
-    """Post the void of what a lost chargeback took back and the merchant had not captured."""
+    """Post the void of the uncaptured amount that a lost chargeback took back."""
     return _post("chargeback_void", cause, (UNCAPTURED, CHARGEBACKS, amount))

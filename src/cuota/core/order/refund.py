@@ -36,8 +36,8 @@ def refund(
 ) -> Outcome:
     """Decide a refund: reduce the unpaid installments first, then refund to the cards. Raises Refused.
 
-    `terms` are all versions of the merchant's terms, `fees` what the merchant paid for the order's captures, and
-    `taken_back` what card networks have taken back of each charge: nothing is refunded there.
+    `terms` are all versions of the merchant's terms, `fees` the merchant's fees for the order's captures. `taken_back`
+    has the cents that card networks have taken back of each charge; these are not refunded.
     """
     require_completed(order, MovementKind.REFUND)
     free, free_fee = room(plan, taken_back)

@@ -49,7 +49,7 @@ def void(
 
 
 def warn(order: Order, now: datetime) -> Outcome | None:
-    """Warn the merchant that the authorization ends soon. None if it is not time for a warning."""
+    """Warn the merchant that the authorization ends soon. Return None if it is not time for a warning."""
     if order.authorization_expires_at is None or not order.capturable or order.warned >= len(WARNINGS):
         return None
     if not order.authorization_expires_at - WARNINGS[order.warned] <= now < order.authorization_expires_at:
@@ -63,7 +63,10 @@ def warn(order: Order, now: datetime) -> Outcome | None:
 def lapse(
     order: Order, plan: Sequence[Installment], movement_id: UUID, now: datetime, new_id: Callable[[], UUID]
 ) -> Outcome | None:
-    """End an authorization: void the uncaptured rest. None if nothing is left, or the authorization has not ended."""
+    """End an authorization: void the uncaptured rest.
+
+    Return None if nothing is left, or if the authorization has not ended.
+    """
     if not order.capturable or order.authorization_expires_at is None or now < order.authorization_expires_at:
         return None
     if order.open_chargebacks:

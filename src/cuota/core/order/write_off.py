@@ -17,16 +17,17 @@ HOUR = time(12)
 
 
 def last_day(now: datetime, days: int) -> date:
-    """Return the latest day on which an installment was due that is written off by now: `days` days ago."""
+    """Return the latest due day of installments that are written off by now: `days` days ago."""
     return (now - timedelta(hours=HOUR.hour)).date() - timedelta(days=days)
 
 
 def write_off(
     order: Order, plan: Sequence[Installment], days: int, now: datetime, new_id: Callable[[], UUID]
 ) -> Outcome | None:
-    """Write off every installment that is overdue since `days` days. Return None if there is none.
+    """Write off every installment that has been overdue for `days` days. Return None if there is none.
 
-    A charge that is due or in progress comes first, because the card may still pay. While a dispute is open, the plan pauses.
+    Nothing is written off before a due charge or a charge in progress has ended, because the card may still pay. While
+    a dispute is open, the plan is paused.
     """
     until = last_day(now, days)
     late = [item for item in owed(plan) if item.state == "overdue" and item.due_on <= until]

@@ -1,1 +1,1 @@
-"""What a merchant pays for captures, and how the merchant is paid."""
+"""The fees that a merchant pays for captures, and how the merchant is paid."""

@@ -1,4 +1,4 @@
-"""When a payout's money arrives, and when the bank is asked what became of it."""
+"""When a payout's money arrives, and when the service looks up the payout at the bank."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def at_opening(day: date) -> datetime:
 
 
 def next_look(status: PayoutStatus, since: datetime, arrival: date, now: datetime) -> datetime | None:
-    """Return when to ask the bank again about a payout with this status since then. None: nothing more is expected.
+    """Return when to look up a payout that has had this status since then. None: the status can no longer change.
 
-    A sent payout is looked up on the morning of its arrival, hourly on the first day after that, and then daily: a bank that
-    says nothing is asked forever. A paid payout may still come back for some business days.
+    A sent payout is looked up on the morning of its arrival, hourly on the first day after that, and then daily without
+    end. A paid payout may still come back for some business days.
     """
     if status is PayoutStatus.SENT:
         due = at_opening(arrival)
@@ -55,6 +55,6 @@ def next_look(status: PayoutStatus, since: datetime, arrival: date, now: datetim
 
 
 def retry_at(tries: int, now: datetime) -> datetime:
-    """Return when to call the bank again after a call that failed: after 10 seconds, then twice as long, at most an hour."""
+    """Return when to call the bank again after a failed call. The delay is 10 seconds, and doubles up to an hour."""
     doublings: int = min(max(tries - 1, 0), _MOST_DOUBLINGS)
     return now + min(FIRST_WAIT * (1 << doublings), LONGEST_WAIT)

@@ -1,4 +1,4 @@
-"""What a merchant is owed: how much the next payout would be, and when."""
+"""A merchant's balance, and the expected amount and time of the next payout."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cuota.core.payout.terms import WHOLE, SettlementTerms
 
 @dataclass(frozen=True, slots=True)
 class ExpectedPayout:
-    """The payout that the next closing would create, by what is known now. The amount is in cents."""
+    """The payout that the next closing would create, as of now. The amount is in cents."""
 
     closes_at: datetime
     arrival_date: date
@@ -25,9 +25,9 @@ class ExpectedPayout:
 class Balance:
     """A merchant's money, in cents.
 
-    `available` is what the last closing left open, and `pending` is what came since: both may be negative. `reserved` is kept back.
-    `debt` is what is missing if available and pending are negative together, else 0. `next_payout` is None if nothing would
-    be paid.
+    `available` is the amount that the last closing left open, and `pending` the amount since then; both may be
+    negative. `reserved` is held as a reserve. `debt` is the missing amount if the sum of available and pending is
+    negative, otherwise 0. `next_payout` is None if nothing would be paid.
     """
 
     available: int
@@ -39,10 +39,10 @@ class Balance:
 
 @dataclass(frozen=True, slots=True)
 class OpenMoney:
-    """What is open for the next payout, in cents. `moved` is the part of `net` that is captures less refunds.
+    """The open amounts for the next payout, in cents. `moved` is the part of `net` from captures minus refunds.
 
-    `cutoff` is the next daily cutoff, or None while nothing is open. `held` are the reserves that are not released yet, each
-    with its time. `payable` is whether payouts are not paused and a bank account is in force.
+    `cutoff` is the next daily cutoff, or None while nothing is open. `held` are the reserves that are not released yet,
+    each with its time. `payable` is true if payouts are not paused and a bank account is in force.
     """
 
     net: int
@@ -53,7 +53,7 @@ class OpenMoney:
 
 
 def next_payout(money_open: OpenMoney, terms: SettlementTerms, now: datetime) -> ExpectedPayout | None:
-    """Return what the next closing at which the merchant is paid would create, or None."""
+    """Return the payout that the next closing would create, or None."""
     cutoff = money_open.cutoff
     if cutoff is None or not pays_at(terms, cutoff):
         cutoff = next_paying_cutoff(terms, cutoff or now)

@@ -1,4 +1,4 @@
-"""A merchant's bank account: what is a valid one, and when a change takes effect."""
+"""A merchant's bank account: how it is checked, and when a change takes effect."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WEIGHTS = (3, 7, 1) * 3
 
 
 class BadBankAccount(Exception):
-    """The numbers cannot be a US bank account's. The text says what to correct, and never contains them."""
+    """The numbers cannot belong to a US bank account. The text says what to correct, and never contains the numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class BankAccount:
 
 
 def read_bank_details(routing: str, account: str) -> BankDetails:
-    """Check both numbers. Spaces and hyphens, as on a printed check, are left out. Raises BadBankAccount."""
+    """Check both numbers. Spaces and hyphens, as on a printed check, are ignored. Raises BadBankAccount."""
     routing, account = (re.sub(r"[ -]", "", text) for text in (routing, account))
     if not _ROUTING.fullmatch(routing):
         raise BadBankAccount("The routing number must have 9 digits.")

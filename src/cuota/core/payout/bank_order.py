@@ -1,4 +1,4 @@
-"""What a bank needs to pay a merchant: the order to pay, and who orders it."""
+"""The data that a bank needs to pay a merchant: the payment order, and the company that orders it."""
 
 from __future__ import annotations
 

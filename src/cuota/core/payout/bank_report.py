@@ -1,4 +1,4 @@
-"""What a bank reports about payments: paid, or returned with the bank's reason."""
+"""A bank's report about payments: paid, or returned with the bank's reason."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Reported:
 
 @dataclass(frozen=True, slots=True)
 class ChangeNotice:
-    """A notification of change: the bank took the payment, and asks for corrected details from now on."""
+    """A notification of change: the bank accepted the payment, and asks for corrected details in the future."""
 
     trace: str
     code: str

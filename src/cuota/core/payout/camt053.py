@@ -1,7 +1,7 @@
 """Reads ISO 20022 bank statements: camt.053.001.08, and other versions with the same elements.
 
-A booked debit that names our `EndToEndId` was paid. A booked credit that names it, with a return reason or as a reversal, came
-back. Everything else on the statement belongs to other business and is left alone.
+A booked debit that names our `EndToEndId` was paid. A booked credit that names it, with a return reason or as a
+reversal, is a returned payment. All other entries of the statement are ignored.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ _NAMESPACE = re.compile(r"\{(urn:iso:std:iso:20022:tech:xsd:camt\.053\.001\.[0-9
 _OURS = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _FILE = re.compile(r"CUOTA-([1-9][0-9]{0,17})", re.ASCII)
 NO_REASON = "NARR"
-"""The reason of a return without a code: ISO 20022's word for `see the text`."""
+"""The reason of a return without a code: ISO 20022's code for `see the text`."""
 
 
 class _NoDoctype(ET.TreeBuilder):
-    """Refuses a document type, with which a file could expand to any size."""
+    """A parser that refuses a document type, because with one a small file could expand to any size."""
 
     def doctype(self, *_: str | None) -> None:
         raise BadReport("The file declares a document type, which no bank statement has.")
 
 
 def read_camt053(content: bytes) -> list[Reported]:
-    """Return the payments of ours that a statement reports. Raises BadReport."""
+    """Return our payments in a statement. Raises BadReport."""
     try:
         root = ET.fromstring(content, parser=ET.XMLParser(target=_NoDoctype()))  # noqa: S314, a document type is refused
     except ET.ParseError as error:
@@ -66,7 +66,7 @@ def _entry(entry: ET.Element, names: dict[str, str]) -> Iterator[Reported]:
 
 
 def _cents(element: ET.Element, names: dict[str, str], entry: ET.Element | None = None) -> int:
-    """The amount of a transaction, or of its entry if the bank gives only that one."""
+    """Return the amount of a transaction, or of its entry if only the entry has an amount."""
     text = element.findtext("Amt", None, names) or element.findtext("AmtDtls/TxAmt/Amt", None, names)
     if text is None and entry is not None:
         text = entry.findtext("Amt", None, names)

@@ -1,7 +1,7 @@
 """A merchant's cutoffs: the instants at which a batch of settlement lines closes, by the merchant's own calendar.
 
-Every day has a cutoff. Whether the merchant is paid at it depends on the terms that are in force then, so a changed schedule
-takes effect on the next day.
+Every day has a cutoff. The terms in force at that time decide whether the merchant is paid at this cutoff, so a changed
+schedule takes effect on the next day.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ _MONDAY = 0
 def next_cutoff(terms: SettlementTerms, after: datetime) -> datetime:
     """Return the first daily cutoff later than `after`, in UTC.
 
-    A cutoff that the clocks skip in spring is an hour later on that day. One that comes twice in autumn is the first of both.
+    If the clocks skip a cutoff's time in spring, the cutoff is an hour later on that day. If the time occurs twice in
+    autumn, the first one counts.
     """
     zone = ZoneInfo(terms.time_zone)
-    # The day before, because a skipped cutoff may be on the next day.
+    # Begin on the day before, because a skipped cutoff may be on the next day.
     day = after.astimezone(zone).date() - timedelta(days=1)
     while True:
         found = datetime.combine(day, terms.cutoff, zone).astimezone(UTC)
@@ -36,7 +37,7 @@ def next_cutoff(terms: SettlementTerms, after: datetime) -> datetime:
 
 
 def pays_at(terms: SettlementTerms, cutoff: datetime) -> bool:
-    """Return whether a daily cutoff is one at which the merchant is paid."""
+    """Return whether the merchant is paid at this daily cutoff."""
     day = cutoff.astimezone(ZoneInfo(terms.time_zone)).date()
     match terms.payout:
         case PayoutSchedule.DAILY:

@@ -1,4 +1,4 @@
-"""What a merchant pays for captures, and what refunds return of it."""
+"""The fees that a merchant pays for captures, and the parts of them that refunds return."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class CaptureFee:
 
 @dataclass(frozen=True, slots=True)
 class OrderFees:
-    """The fees of an order's captures, and what its refunds have returned so far, in cents."""
+    """The fees of an order's captures, and the amount of fees that refunds have returned so far, in cents."""
 
     captures: tuple[CaptureFee, ...] = ()
     returned: int = 0
@@ -42,8 +42,9 @@ def returnable_fee(terms: Sequence[SettlementTerms], capture: CaptureFee) -> int
 def fee_to_return(terms: Sequence[SettlementTerms], fees: OrderFees, refunded: int) -> int:
     """Return the part of the fees, in cents, that goes back with a refund. `refunded` is the order's total after that refund.
 
-    It is computed from everything refunded so far, minus what was returned already. So many small refunds return exactly as
-    much as one large refund. A capture between two refunds may make the share smaller; then nothing is returned.
+    It is computed from everything refunded so far, minus the fees already returned. So many small refunds return
+    exactly as much as one large refund. A capture between two refunds may make the share smaller; then nothing is
+    returned.
     """
     captured = sum(capture.amount for capture in fees.captures)
     if not captured:

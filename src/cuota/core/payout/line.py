@@ -1,4 +1,4 @@
-"""Settlement lines: what each movement means for the merchant's money."""
+"""Settlement lines: the effect of each movement on the merchant's money."""
 
 from __future__ import annotations
 
@@ -46,5 +46,5 @@ class SettlementLine:
 
     @property
     def net(self) -> int:
-        """What the line adds to the payout, in cents."""
+        """The amount that the line adds to the payout, in cents."""
         return self.gross + self.fee

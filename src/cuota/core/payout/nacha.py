@@ -1,8 +1,8 @@
-"""Writes NACHA files: credits to companies with an addendum (CCD+), as the ACH network of the United States takes them.
+"""Writes NACHA files for the ACH network of the United States: credits to companies with an addendum (CCD+).
 
-A file has lines of 94 characters, and a number of lines that ten divides. The field positions are those of the Nacha
-Operating Rules, Appendix Three (ACH Record Format Specifications). The file has credits only; the bank takes the sum from the
-originator's account.
+A file has lines of 94 characters. The number of lines is a multiple of ten. The field positions are those of the Nacha
+Operating Rules, Appendix Three (ACH Record Format Specifications). The file has credits only; the bank debits the
+originator's account with their sum.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CHECKING_CREDIT = "22"
 MOST_CENTS = 10**10 - 1
 _LINE = 94
 _BLOCK = 10
-# Several files of one day are told apart by a letter or digit.
+# A letter or digit distinguishes several files of one day.
 _MODIFIERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _BATCH = 1
 

@@ -1,6 +1,7 @@
-"""Writes ISO 20022 credit transfers: pain.001.001.09, which banks take in most of the world.
+"""Writes ISO 20022 credit transfers: pain.001.001.09, which banks in most of the world accept.
 
-`EndToEndId` is the payout's id without hyphens. The bank's statement repeats it, so that a payment is found again.
+`EndToEndId` is the payout's id without hyphens. The bank's statement repeats this id, so the service finds the payment
+again.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def pain001_file(
     _texts(header, CtrlSum=total)
     _texts(ET.SubElement(header, "InitgPty"), Nm=plain(originator.company, _NAME))
     payment = ET.SubElement(transfer, "PmtInf")
-    # Booked one by one, so that the statement shows each payment.
+    # The bank books payments one by one, so that the statement shows each payment.
     _texts(
         payment,
         PmtInfId=message_id(file_number),

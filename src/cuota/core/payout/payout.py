@@ -1,4 +1,4 @@
-"""A payout: its states, and what it pays."""
+"""A payout: its states, and the settlement lines that it pays."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PAYOUT_EDGES = (
     PayoutEdge(
         None, PayoutStatus.CREATED, "payout.created", "the batch closed with at least the minimum to pay"
     ),
-    PayoutEdge(PayoutStatus.CREATED, PayoutStatus.SENT, "payout.sent", "the bank accepted the order to pay"),
+    PayoutEdge(PayoutStatus.CREATED, PayoutStatus.SENT, "payout.sent", "the bank accepted the payment order"),
     PayoutEdge(
         PayoutStatus.CREATED, PayoutStatus.RETURNED, "payout.returned", "the bank refused the order to pay"
     ),
@@ -76,5 +76,5 @@ class Payout:
 
     @property
     def line_count(self) -> int:
-        """How many settlement lines the payout has."""
+        """The number of the payout's settlement lines."""
         return self.last_line - self.first_line + 1

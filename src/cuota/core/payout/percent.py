@@ -1,4 +1,4 @@
-"""Percentages as people type and read them. Inside, a percentage is a whole number of basis points."""
+"""Percentages as people type and read them. The code stores a percentage as a whole number of basis points."""
 
 from __future__ import annotations
 

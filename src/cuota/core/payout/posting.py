@@ -1,4 +1,4 @@
-"""The postings of a merchant's money that belong to no order: one row for each. docs/ledger.md shows the same table.
+"""The table of postings of a merchant's money that belong to no order. docs/ledger.md shows the same table.
 
 The rows of the ledger are in `merchant_transfers`. core/order/posting.py has the postings of an order.
 """
@@ -26,7 +26,7 @@ class MerchantPosting:
     line: LineType | None = None
 
 
-# A posting with two rows goes in one of two directions.
+# A posting with two rows can have either of two directions.
 MERCHANT_POSTINGS = (
     MerchantPosting("reserve_held", PAYABLE, RESERVE, LineType.RESERVE_HELD),
     MerchantPosting("reserve_released", RESERVE, PAYABLE, LineType.RESERVE_RELEASED),
@@ -40,6 +40,6 @@ MERCHANT_POSTINGS = (
 
 
 def adjustment(net: int) -> MerchantPosting:
-    """Return the posting of an adjustment of `net` cents: it reduces or raises what the merchant is paid."""
+    """Return the posting of an adjustment of `net` cents, which reduces or raises the amount for the merchant."""
     debit = PAYABLE if net < 0 else Account.LOSSES
     return next(each for each in MERCHANT_POSTINGS if each.name == "adjustment" and each.debit is debit)

@@ -1,4 +1,4 @@
-"""A merchant's terms: what a capture costs, and when the merchant is paid."""
+"""A merchant's terms: the fee of a capture, and the schedule of payouts."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from enum import StrEnum
 from cuota.core import money
 
 WHOLE = 10_000
-"""Basis points in one."""
+"""The number of basis points in one whole."""
 
 
 class RefundFee(StrEnum):
-    """What happens to the fee of a capture when the capture is refunded."""
+    """How much of a capture's fee is returned when the capture is refunded."""
 
     KEPT = "kept"
     PRO_RATA = "pro_rata"
@@ -61,6 +61,6 @@ class SettlementTerms:
 
 
 def in_force(versions: Sequence[SettlementTerms], at: datetime) -> SettlementTerms | None:
-    """Return the version that is valid at this time, or None before the first one: then there are no fees."""
+    """Return the version that is valid at this time. None means that no version is valid yet, so there are no fees."""
     begun = [terms for terms in versions if terms.valid_from <= at]
     return max(begun, key=lambda terms: (terms.valid_from, terms.version), default=None)

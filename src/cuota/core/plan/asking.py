@@ -11,7 +11,7 @@ LIMITS = ((timedelta(hours=1), 3), (timedelta(days=1), 10))
 
 
 class Subject(StrEnum):
-    """What an attempt is counted by. A phone number stands for its consumer."""
+    """The subjects by which attempts are counted. A phone number stands for its consumer."""
 
     PLAN = "plan"
     PHONE = "phone"

@@ -1,4 +1,4 @@
-"""Cards, as far as we may store them."""
+"""The data of cards that we may store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a card processor reports by itself."""
+"""The events that a card processor reports."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from cuota.core.plan.card import Card
 
 
 class CardEventKind(StrEnum):
-    """What a processor reports by itself."""
+    """The kinds of events."""
 
-    CHARGE_CHANGED = "charge.changed"  # it succeeded or failed; the charge is looked up
+    CHARGE_CHANGED = "charge.changed"  # the charge succeeded or failed; the service then looks it up
     REFUNDED_ELSEWHERE = (
-        "refund.elsewhere"  # money went back that we did not send, such as from the processor's dashboard
+        "refund.elsewhere"  # a refund that the service did not make, for example in the processor's dashboard
     )
     REFUND_FAILED = "refund.failed"  # the bank sent a refund back
     CARD_UPDATED = "card.updated"  # the card was replaced by its bank; the token stays the same
@@ -28,10 +28,10 @@ class CardEventKind(StrEnum):
 class CardEvent:
     """Something that happened at the processor. `event_id` is the processor's id: an event that arrives twice has the same.
 
-    `merchant_id`, `order_id` and `charge_id` are what the request of the charge (or the card's holder) had; None if the
-    processor does not tell them, which means that the payment was not ours. `amount` is in cents. `reference` is the processor's
-    id of a refund or a dispute, and `status` its own word for the state. `respond_by` is the card network's deadline for
-    evidence. `card` is the renewed card.
+    `merchant_id`, `order_id` and `charge_id` are those of the request of the charge (or of the card's holder). They are
+    None if the processor does not report them, which means that the payment was not ours. `amount` is in cents.
+    `reference` is the processor's id of a refund or a dispute, and `status` the processor's own name for the state.
+    `respond_by` is the card network's deadline for evidence. `card` is the renewed card.
     """
 
     event_id: str

@@ -19,7 +19,7 @@ class Origin(StrEnum):
 class Charge:
     """A charge for an installment, recorded before the rail is called. `charge_id` is the rail's idempotency key.
 
-    `card_hash` is the keyed hash by which the card is known in all plans; None if its rail gives no fingerprint.
+    `card_hash` is the keyed hash that identifies the card in all plans. It is None if the rail gives no fingerprint.
     """
 
     charge_id: UUID

@@ -1,4 +1,4 @@
-"""Collecting a plan: reminders, charges on their days, and what follows from the card's answer."""
+"""Collecting a plan: reminders, charges on their days, and the consequences of the card's answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from cuota.core.plan.declines import AUTHENTICATION_REQUIRED, is_hard, next_allo
 from cuota.core.plan.notice import Notice, NoticeKind
 from cuota.core.plan.payday import Days
 
-# How long to wait after the first, second, ... failed charge. After one more failure the consumer must give another card.
+# How long to wait after the first, second, ... failed charge. After one more failure, the consumer must give another
+# card.
 RETRIES = (timedelta(hours=6), timedelta(days=1), timedelta(days=3), timedelta(days=5), timedelta(days=7))
 # A consumer gets at most one message about a changed card in this time.
 CARD_TOLD_EVERY = timedelta(days=1)
@@ -46,7 +47,7 @@ def started(plan: Sequence[Installment], notice_id: UUID, now: datetime) -> Noti
 
 
 def needs_card(plan: Sequence[Installment]) -> bool:
-    """Tell whether the plan needs another card, because its card declined for good."""
+    """Return whether the plan needs another card, because its card had a hard decline."""
     return any(item.charge_at is None and 0 < item.failures <= len(RETRIES) for item in owed(plan))
 
 
@@ -149,9 +150,10 @@ def give_up(
     *,
     refused: bool = False,
 ) -> Outcome | None:
-    """Handle a due payment whose card declined for good: ask for another card instead of charging.
+    """Handle a due payment whose card had a hard decline: ask for another card instead of charging.
 
-    `refused`: the card declined for good in another plan. Returns None if no payment is due or the card may still pay.
+    `refused`: the card had a final decline in another plan. Returns None if no payment is due or the card may still
+      pay.
     """
     due = [item for item in owed(plan) if item.charge_at is not None and item.charge_at <= now]
     if order.charging is not None or not due or not (refused or needs_card(plan)):
@@ -167,7 +169,10 @@ def give_up(
 def paid(
     order: Order, plan: Sequence[Installment], charge: Charge, zone: tzinfo, now: datetime, new_id: NewId
 ) -> Outcome:
-    """The card paid. If a void or refund has reduced the installment since, the difference goes back to the card."""
+    """Record that the card paid.
+
+    If a void or refund has reduced the installment meanwhile, the difference goes back to the card.
+    """
     item = plan[charge.installment - 1]
     assert order.charging == charge.charge_id
     assert not item.paid
@@ -199,7 +204,7 @@ def failed(
     now: datetime,
     new_id: NewId,
 ) -> Outcome:
-    """The card declined. A scheduled charge is retried later, or the consumer is asked for another card.
+    """Record that the card declined. A scheduled charge is retried later, or the consumer is asked for another card.
 
     A charge that the consumer started on the page changes nothing in the plan: the page shows the decline.
     """
@@ -242,7 +247,7 @@ def change_card(
     new_id: NewId,
     told_at: datetime | None = None,
 ) -> Outcome:
-    """The consumer gave another card. The new card pays from now on, and overdue payments are charged to it at once.
+    """Change the card. The new card pays from now on, and is charged at once for overdue payments.
 
     `told_at` is when the consumer last got a message about a changed card; there is at most one in CARD_TOLD_EVERY.
     Raises CardBusy while a charge of the old card is in progress, and NothingOwed if nothing is left to pay.
@@ -252,10 +257,10 @@ def change_card(
     waiting = owed(plan) if order.status is Status.APPROVED else []
     if not waiting:
         raise NothingOwed
-    # While a dispute is open, nothing is charged by itself.
+    # While a dispute is open, nothing is charged automatically.
     due = [item for item in waiting if item.state == "overdue"] if order.paused_at is None else []
     overdue = [replace(item, charge_at=now, failures=1) for item in due]
-    # A written-off payment waits for the consumer. It does not need another card any more, and is not charged by itself.
+    # A written-off payment waits for the consumer. It no longer needs another card, and is not charged automatically.
     unasked = [replace(item, failures=len(RETRIES) + 1) for item in waiting if item.state == "written_off"]
     first = waiting[0]
     told = Notice(new_id(), NoticeKind.CARD_CHANGED, first.number, first.total, first.due_on, now)
@@ -264,7 +269,7 @@ def change_card(
 
 
 def wait_longer(order: Order, now: datetime) -> Outcome:
-    """The card rail still has no answer: look the charge up again later, after other orders."""
+    """Postpone a charge without an answer: it is looked up again later, after other orders."""
     return Outcome(order=replace(order, charging_since=now), at=now)
 
 

@@ -1,4 +1,4 @@
-"""What a decline means for later charges of the same card: a table of the card networks' rules.
+"""The effect of a decline on later charges of the same card: a table of the card networks' rules.
 
 Sources: Visa Core Rules 7.3.6 ("Visa decline response code categories": category 1 is never retried, categories 2 to 4 at most
 15 times in 30 days); Mastercard Transaction Processing Rules 5.2.1 and the merchant advice codes (03 and 21: do not try
@@ -31,12 +31,12 @@ HARD_DECLINES = frozenset(
 )
 # The consumer can enter the same card again with its new expiration date, so an expired card is final in its own plan only.
 FINAL_FOR_CARD = HARD_DECLINES - {"card_expired"}
-# Final declines are forgotten after this time: by then, a card has expired.
+# Final declines are deleted after this time, because the card has expired by then.
 FINAL_KEPT = timedelta(days=5 * 366)
 
 
 def next_allowed(declined_at: Sequence[datetime], now: datetime) -> datetime | None:
-    """Return when a card may be charged again that was declined at these times; None if that is allowed now."""
+    """Return when a card that was declined at these times may be charged again, or None if that is allowed now."""
     recent = sorted(at for at in declined_at if at > now - ATTEMPTS_WITHIN)
     return recent[-MOST_ATTEMPTS] + ATTEMPTS_WITHIN if len(recent) >= MOST_ATTEMPTS else None
 

@@ -20,19 +20,19 @@ class NoticeKind(StrEnum):
     )
     CARD_NEEDED = "card_needed"  # a scheduled payment failed, and this card is not charged again
     PLAN_PAID_OFF = "plan_paid_off"  # a payment succeeded, and nothing is left to pay
-    CARD_CHANGED = "card_changed"  # somebody who proved the phone number changed the plan's card
+    CARD_CHANGED = "card_changed"  # the consumer changed the plan's card
     REFUNDED = "refunded"  # the merchant refunded part or all of the captured amount
     VOIDED = "voided"  # the merchant voided part or all of the uncaptured amount
     EXPIRED = "expired"  # the authorization ended, and the uncaptured amount was voided
     DISPUTE_OPENED = "dispute_opened"  # the consumer's dispute arrived; `day` is the merchant's deadline
-    DISPUTE_UPHELD = "dispute_upheld"  # decided for the consumer; `day` is when it becomes final
+    DISPUTE_UPHELD = (
+        "dispute_upheld"  # the dispute was decided for the consumer; `day` is when the decision becomes final
+    )
     DISPUTE_REJECTED = (
-        "dispute_rejected"  # decided for the merchant; `day` is until when the consumer can appeal
+        "dispute_rejected"  # the dispute was decided for the merchant; the consumer can appeal until `day`
     )
-    DISPUTE_APPEALED = "dispute_appealed"  # the merchant appealed
-    DISPUTE_ENDED = (
-        "dispute_ended"  # closed; `standing` has what goes back, and the days of the next payments
-    )
+    DISPUTE_APPEALED = "dispute_appealed"  # the merchant appealed the decision
+    DISPUTE_ENDED = "dispute_ended"  # the dispute was closed; `standing` has the amounts that go back, and the days of the next payments
     RETURN_NOTED = "return_noted"  # the goods are on their way back; the next payment waits until `day`
     PLAN_CHANGED = "plan_changed"  # the operator agreed with the consumer on another plan; `standing` has the new payments
     REVIEW_APPROVED = (

@@ -24,7 +24,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a message is about. `page` is the address of the consumer's account page.
+    """The shop, the order and the cards that a message names. `page` is the address of the consumer's account page.
 
     `card` is the card that pays the plan, such as `Visa ending 4242`; `cards` are the cards that paid, by charge.
     `agreement` is what was agreed, in full: the agreement, or the change of the plan. `overtaken` is true if a later message about
@@ -52,7 +52,7 @@ class About:
 
     @property
     def order_alone(self) -> str:
-        """Return `order A-1042`, for a sentence that names the shop already."""
+        """Return `order A-1042`, for a sentence that already names the shop."""
         return f"order {self.reference}" if self.reference else "order"
 
     @property
@@ -71,7 +71,7 @@ def letter_words(paragraphs: list[str], merchant: str) -> Words:
 
 
 def words(notice: Notice, about: About) -> Words:
-    """Write a message. The text alone says everything."""
+    """Write a message. Its text can be understood without its subject."""
     return _WORDS[notice.kind](notice, about)
 
 
@@ -80,7 +80,7 @@ def _which(notice: Notice, about: About) -> str:
 
 
 def _left(stands: PlanStanding | None, about: About) -> str:
-    """Return what is still to pay, on which days, by which card."""
+    """Return the sentence about the remaining payments: their amounts, days and card."""
     if stands is None or about.overtaken:
         return ""
     if not stands.left:
@@ -90,7 +90,7 @@ def _left(stands: PlanStanding | None, about: About) -> str:
 
 
 def _back(stands: PlanStanding | None, about: About) -> str:
-    """Return what goes back, and to which card."""
+    """Return the sentence about the amounts that go back, and their cards."""
     by_card: dict[str, int] = {}
     for charge, cents in stands.back if stands else ():
         card = about.cards.get(charge, "your card")
@@ -104,7 +104,7 @@ def _back(stands: PlanStanding | None, about: About) -> str:
 def _plan_started(notice: Notice, about: About) -> Words:
     amount, left = about.shown(notice.amount), _left(notice.standing, about)
     text = f"We charged {amount} to {about.paying}: {_which(notice, about)}."
-    if notice.standing is None:  # written by the previous release
+    if notice.standing is None:  # a notice of the previous release
         left = f" The next is due on {day(notice.day)}."
     kept = f"Your payment agreement, as you accepted it:\n\n{about.agreement}" if about.agreement else ""
     return Words(f"We received {amount}", f"{text}{left} Your plan and receipts: {about.page}", kept)
@@ -160,7 +160,7 @@ def _card_changed(notice: Notice, about: About) -> Words:
 
 
 def _moved(subject: str, cause: str, notice: Notice, about: About) -> Words:
-    """Describe a void or refund: what happened, what goes back, what is left to pay."""
+    """Describe a void or refund: the cause, the amount that goes back, and the remaining payments."""
     back = _back(notice.standing, about)
     smaller = notice.standing is not None and notice.standing.left
     changed = (

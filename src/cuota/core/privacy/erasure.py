@@ -18,11 +18,11 @@ BLANK: Mapping[str, object] = {
     "description": None,
     "metadata": {},
 }
-# Pairs of the data that stays and the reason. `cuota consumer erase` prints them, and docs/retention.md lists them.
+# Pairs of the kept data and the reason. `cuota consumer erase` prints them, and docs/retention.md lists them.
 STAYS = (
     (
         "amounts, dates and states of orders, plans, charges, refunds and events; the ledger",
-        "accounting and tax records require them, and the books cannot be checked without them",
+        "accounting and tax records require them, and the ledger cannot be checked without them",
     ),
     (
         "the card's brand, its last four digits and the card network's token",
@@ -62,7 +62,7 @@ class Forgotten(Exception):
 
 @dataclass(frozen=True, slots=True)
 class OpenObligations:
-    """What is still unsettled about one order of a consumer. Amounts are cents."""
+    """The open obligations of one order of a consumer. Amounts are cents."""
 
     merchant: str
     reference: str

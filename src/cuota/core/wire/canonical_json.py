@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from cuota.core.wire.strict_json import DEEPEST, BadJson
 
-# A bigger text is not printed in all layouts, and a far bigger one not at all: anybody may ask the sandbox for a refusal,
-# and it must stay cheap. A cart of twenty items has 150 values and 3 KiB.
+# A larger text is not printed in all layouts, and a much larger text not at all. Anybody can cause a refusal in the
+# sandbox, so a refusal must be cheap. A cart of twenty items has 150 values and 3 KiB.
 MOST_VALUES = 150
 MOST_BYTES = 3 * 1024
 MOST_VALUES_ONCE = 1_000

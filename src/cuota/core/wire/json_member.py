@@ -83,7 +83,7 @@ def _value(body: bytes, at: int) -> object:
 
 
 def _skip(body: bytes, at: int, steps: int) -> tuple[int, int]:
-    """Return where the value that begins here ends, and the number of steps so far."""
+    """Return the end of the value that begins here, and the number of steps so far."""
     plain = _PLAIN.match(body, at)
     if plain is not None:
         return plain.end(), steps

@@ -9,7 +9,7 @@ LONGEST = 64
 _GROUPED = re.compile(r"-?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?", re.ASCII)
 _PLAIN = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?", re.ASCII)
 _CENT = Decimal("0.01")
-# A value this close to a whole cent is taken for that cent. The rounding noise of binary floats is much smaller.
+# A value this close to a whole cent is read as that cent. The rounding noise of binary floats is much smaller.
 NOISE = Decimal("0.000001")
 # No amount has more digits before the decimal point. For more digits, quantize would exceed the context's precision.
 _MOST_WHOLE_DIGITS = 16

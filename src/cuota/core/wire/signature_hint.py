@@ -1,4 +1,4 @@
-"""The sandbox's help for a signature that does not verify: what was received, where it differs, and what to do.
+"""The sandbox's help for a signature that does not verify: the received text, the first difference, and the way to fix it.
 
 The help never contains the right signature or how close a wrong one is. It names a mistake only if the signature is right for
 that mistake.

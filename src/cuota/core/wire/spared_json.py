@@ -37,8 +37,8 @@ _loose = json.JSONDecoder(
 def read_sparing(body: bytes, spared: str) -> Any:
     """Read JSON like `read_json`, but tolerate errors in members of this name. Raises BadJson for other errors.
 
-    In them a number that is none is the text that was sent, a key that stands twice has a list, which is no value of
-    anything, and a character that cannot be kept is U+FFFD. Objects and lists inside them are empty.
+    In these members, an invalid number is read as its text, a duplicate key has an empty list as its value, and a
+    character that cannot be stored becomes U+FFFD. Nested objects and lists become empty.
     """
     try:
         return read_json(body)

@@ -33,7 +33,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(value) != len(pairs):
         seen: set[str] = set()
         double = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        # A key that does not look like a name may be a value in the wrong place, even a card number. It is not repeated.
+        # A key that does not look like a name may be a value in the wrong place, even a card number. So the error does
+        # not repeat it.
         named = f"the key {double[:50]!r}" if double.isidentifier() else "a key"
         raise BadJson(f"{named} stands twice in one object")
     return value
@@ -86,7 +87,7 @@ def read_json(body: bytes) -> Any:
 
 
 def _refuse_large(text: str) -> None:
-    """Refuse too deep nesting and too many values. Stops at the first of them, or where the text ends."""
+    """Refuse too deep nesting and too many values. Stops at the first of these, or at the end of the text."""
     depth = values = 0
     for found in _MARK.finditer(text):
         mark = found[1]

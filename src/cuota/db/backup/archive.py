@@ -45,7 +45,7 @@ class Manifest:
 
 @contextmanager
 def written(target: Path) -> Iterator[Path]:
-    """Yield a temporary path beside `target`, which becomes `target` at the end, all or nothing.
+    """Yield a temporary path next to `target`. At the end, the file is renamed to `target`, unless an error occurred.
 
     Raises FileExistsError if `target` exists. An existing file is never overwritten.
     """

@@ -43,8 +43,8 @@ _END = f"""SELECT d.document, {LEFT} FROM orders o
 _CODE_SENT = f"""UPDATE checkout_sessions SET phone = $4, code_hash = $5, code_ends_at = $6, code_tries = 0,
     codes_sent = codes_sent + 1, verified_at = NULL, consumer_id = NULL, profile = NULL, shipping = NULL
     WHERE {_KEY} AND codes_sent < $7 RETURNING 1"""
-# Counts a try, and if the code is right ($5 is its hash) marks it as used. $8: the most tries. A code that was used, replaced or
-# forgotten meanwhile changes nothing.
+# Counts an attempt, and marks the code as used if it is right ($5 is its hash). $8 is the largest number of attempts. A
+# code that was used, replaced or deleted meanwhile changes nothing.
 _RIGHT = "code_hash = $5 AND code_tries < $8 AND code_ends_at > $4"
 _TRY = f"""UPDATE checkout_sessions SET code_tries = least(code_tries + 1, 1000),
     verified_at = CASE WHEN {_RIGHT} THEN $4 ELSE verified_at END,
@@ -62,7 +62,7 @@ _FORGET = deleting("checkout_sessions", "order_id, session_hash", "created_at < 
 KEPT = timedelta(days=30)
 
 SessionKey = tuple[UUID, UUID, bytes]
-# The hash of the right code, the consumer that it proves, and the hash of the session's new secret.
+# The hash of the right code, the consumer who is verified by it, and the hash of the session's new secret.
 RightCode = tuple[bytes, UUID, bytes]
 
 
@@ -136,7 +136,7 @@ async def shown_as(session: Session, key: SessionKey, display: Display) -> None:
 
 
 async def read(session: Session, key: SessionKey) -> Opened | None:
-    """Read everything about this browser's checkout in one round trip. None for a forged or deleted session."""
+    """Read everything about this browser's checkout in one round trip. Return None for a forged or deleted session."""
     row = await session.fetchrow(_READ, *key)
     if row is None:
         return None
@@ -200,10 +200,10 @@ async def code_sent(
 async def try_code(
     session: Session, key: SessionKey, now: datetime, right: RightCode | None, most: int
 ) -> tuple[int, datetime, bool] | None:
-    """Count a try, and mark the code as used if it is right. `right` is None for a wrong code.
+    """Count an attempt, and mark the code as used if it is right. `right` is None for a wrong code.
 
-    Return (tries so far, the code's expiration, whether the code was right, in time, and among the first `most` tries), or
-    None if there is no code. A good try gives the session its new secret.
+    Return (attempts so far, the code's expiration, whether the code was right, in time, and among the first `most`
+    attempts), or None if there is no code. After a right code, the session has its new secret.
     """
     code_hash, consumer_id, new_hash = right or (None, None, None)
     row = await session.fetchrow(_TRY, *key, now, code_hash, consumer_id, new_hash, most)

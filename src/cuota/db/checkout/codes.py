@@ -16,7 +16,10 @@ _FORGET = deleting("codes_sent", "phone_hash, hour", "hour < $1::timestamptz - i
 
 
 async def count(session: Session, counted: Sequence[tuple[bytes, int]], now: datetime) -> set[bytes]:
-    """Count one code for each pair of keyed hash and hourly limit, or for none. Return the hashes whose limit is reached."""
+    """Count one code for all pairs of keyed hash and hourly limit, or for none.
+
+    Return the hashes whose limit is reached.
+    """
     hashes, most = [value for value, _ in counted], [limit for _, limit in counted]
     try:
         await session.fetchrow(_COUNT, hashes, most, now)

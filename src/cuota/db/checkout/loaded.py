@@ -15,7 +15,7 @@ from cuota.db.order.documents import Document
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """Everything that a page shows or a step decides on, as it was read at the start of the request.
+    """The data for a page or a step, as it was read at the start of the request.
 
     `left` is true for an Abandoned order that its consumer canceled; other Abandoned orders timed out. `reviewed` is the consumer
     whose order was referred to a person; None if it was not.
@@ -34,7 +34,7 @@ class Checkout:
 
     @property
     def verified(self) -> bool:
-        """True if this browser has proved the phone number. Until then, nothing personal is shown."""
+        """True if this browser has verified the phone number. Until then, no personal data is shown."""
         return self.session.verified_at is not None
 
     @property
@@ -44,9 +44,9 @@ class Checkout:
 
     @property
     def display(self) -> Display:
-        """Return where this browser sees the pages.
+        """Return whether this browser shows the pages in a window, a frame or neither.
 
-        A window or frame counts only if the merchant's script can hear the result.
+        A window or frame counts only if the merchant's script can receive the result.
         """
         listening = self.start is not None and self.start.in_page and self.start.origin is not None
         return self.session.display or Display.REDIRECT if listening else Display.REDIRECT

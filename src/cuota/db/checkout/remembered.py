@@ -1,4 +1,4 @@
-"""Browsers that are recognized: each holds a random token, stored here as a keyed hash, for one consumer."""
+"""Browsers that are recognized. Each has a random token for one consumer, which is stored here as a keyed hash."""
 
 from __future__ import annotations
 

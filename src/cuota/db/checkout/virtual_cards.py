@@ -1,4 +1,4 @@
-"""Virtual cards as we store them: to which order they belong, and to which browser they were shown. Never a number."""
+"""Stores which order a virtual card belongs to, and which browser has seen it, but never a card number."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from uuid import UUID
 from cuota.db.cluster.across import fetch_across
 from cuota.db.session import Session
 
-# The lease of a claim: only one worker asks the issuer; if it dies, another one takes over after this time.
+# The lease of a claim: only one worker calls the issuer. If that worker dies, another one takes over after this time.
 LEASE = timedelta(seconds=60)
 
 _INTEGRATION = "SELECT integration FROM sdk_checkouts WHERE merchant_id = $1 AND order_id = $2"
@@ -62,7 +62,7 @@ class ToTell:
 
 
 async def is_virtual(session: Session, merchant_id: UUID, order_id: UUID) -> bool:
-    """Tell whether the order is paid to the merchant by a virtual card."""
+    """Return whether the merchant is paid for the order by a virtual card."""
     row = await session.fetchrow(_INTEGRATION, merchant_id, order_id)
     return row is not None and row["integration"] == "virtual_card"
 
@@ -77,20 +77,20 @@ async def claim(
 
 
 async def issued(session: Session, merchant_id: UUID, order_id: UUID, now: datetime) -> None:
-    """Record that the issuer has made the card. From now on the issuer is told of every void."""
+    """Record that the issuer has made the card. From now on, every void is reported to the issuer."""
     await session.fetchrow(_ISSUED, merchant_id, order_id, now)
 
 
 async def revealed(
     session: Session, merchant_id: UUID, order_id: UUID, now: datetime, shown_for: timedelta
 ) -> bool:
-    """Record that the card is about to be shown. Return False if its minutes are over."""
+    """Record that the card is about to be shown. Return False if its time to be shown is over."""
     row = await session.fetchrow(_REVEALED, merchant_id, order_id, now, now + shown_for, now - shown_for)
     return row is not None
 
 
 async def claim_to_tell(session: Session, now: datetime, limit: int) -> list[ToTell]:
-    """Claim cards whose issuer does not know the limit yet, at most `limit` of each merchant."""
+    """Claim cards whose issuer does not have the current limit yet, at most `limit` of each merchant."""
     merchants = await fetch_across(session, _MERCHANTS_TOLD, now)
     return [
         ToTell(**row)
@@ -100,7 +100,7 @@ async def claim_to_tell(session: Session, now: datetime, limit: int) -> list[ToT
 
 
 async def told(session: Session, card: ToTell) -> None:
-    """Record that the issuer knows the limit, unless there was another void meanwhile."""
+    """Record that the issuer has the current limit, unless there was another void meanwhile."""
     await session.fetchrow(_TOLD, card.merchant_id, card.order_id, card.changes)
 
 
@@ -110,7 +110,7 @@ async def tell_later(session: Session, card: ToTell, at: datetime) -> None:
 
 
 async def to_hide(session: Session, now: datetime, limit: int) -> list[tuple[UUID, UUID, UUID]]:
-    """Return (merchant id, order id, key) of the cards whose minutes are over. Hiding a card twice does no harm."""
+    """Return (merchant id, order id, key) of the cards whose time to be shown is over. Hiding a card twice does no harm."""
     merchants = await fetch_across(session, _MERCHANTS_HIDDEN, now)
     return [
         (merchant["merchant_id"], row["order_id"], row["key"])

@@ -1,1 +1,1 @@
-"""Whether a Citus cluster can serve, and reads that skip a node that is down."""
+"""Checks whether the service can run on a Citus cluster, and makes reads that skip a node that is down."""

@@ -1,4 +1,4 @@
-"""Reads over the rows of all merchants. On a cluster, a node that is down leaves out its own merchants and no others."""
+"""Reads the rows of all merchants. If a node of a cluster is down, only that node's merchants are left out."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ _PLACES = """SELECT p.groupid, m.merchant_id FROM unnest($1::uuid[]) AS m (merch
 
 
 async def fetch_across(session: Session, sql: str, *values: object) -> list[Any]:
-    """Run a SELECT whose rows have a `merchant_id`. If a node is down, ask the nodes one by one and skip those that are down.
+    """Run a SELECT whose rows have a `merchant_id`.
+
+    If a node is down, query the nodes one by one and skip those that are down.
 
     Citus sends a statement only to the shards of the merchants that its condition names.
     """
@@ -32,7 +34,7 @@ async def fetch_across(session: Session, sql: str, *values: object) -> list[Any]
         try:
             found += await session.fetch(narrowed, *values, merchants)
         except NodeLost:
-            # Its merchants' work waits until the node is back.
+            # The work of this node's merchants waits until the node is back.
             continue
     return found
 

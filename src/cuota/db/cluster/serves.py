@@ -10,17 +10,17 @@ from cuota.db.citus import COORDINATOR, PLACES, unplaced
 from cuota.db.nodes import HOW, REACH_SECONDS, Node, all_nodes, has_citus, is_sharded
 from cuota.db.pool import LOST, Connection, UnsafeDatabase
 
-# A merchant that would be on the given node. It need not exist.
+# A merchant id that belongs to the given node. The merchant need not exist.
 _SOMEBODY = """SELECT m FROM (SELECT md5(n::text)::uuid AS m FROM generate_series(1, 2000) n) s JOIN pg_dist_placement p
     ON p.shardid = get_shard_id_for_distribution_column('orders', m) WHERE p.groupid = $1 LIMIT 1"""
 _ASKED = "SELECT 1 FROM orders WHERE merchant_id = $1 LIMIT 1"
-# Answered by every node that can be reached, in Citus's words for a node that cannot.
+# Citus runs this query on every node that it can reach, and returns its own error text for the others.
 _SETTINGS = """SELECT nodename, nodeport, result FROM run_command_on_workers($$SELECT json_build_object(
     'fsync', current_setting('fsync'), 'full_page_writes', current_setting('full_page_writes'),
     'synchronous_commit', current_setting('synchronous_commit'),
     'max_prepared_transactions', current_setting('max_prepared_transactions'))$$) WHERE success"""
 _METADATA = "SELECT hasmetadata FROM pg_dist_node WHERE groupid = $1 AND noderole = 'primary'"
-# What a node says that lives and does not let the service in.
+# The error of a node that is up, but does not let the service's role log in.
 _SHUT = (
     "not permitted to log in", "authentication failed", "pg_hba.conf", "does not exist", "no password supplied",
     "permission denied",
@@ -92,7 +92,7 @@ async def _lets_in(connection: Connection, node: Node) -> bool:
 
 
 async def _require_settings(connection: Connection) -> None:
-    """Refuse a worker that could lose what it acknowledged, or that cannot take part in a two-phase commit."""
+    """Refuse a worker that could lose acknowledged data, or that cannot take part in a two-phase commit."""
     for row in await connection.fetch(_SETTINGS):
         where, found = f"{row['nodename']}:{row['nodeport']}", json.loads(row["result"])
         for name in ("fsync", "full_page_writes", "synchronous_commit"):

@@ -10,9 +10,10 @@ from cuota.core.refusal import Refused
 from cuota.db.nodes import Node
 from cuota.db.pool import BUSY, GONE, Pool
 
-# Load balancers ask often. The nodes are asked once in this time, for all of them.
+# Load balancers send many requests. The nodes are checked only once in this time, for all requests.
 EVERY_SECONDS = 1.0
-# A node that refuses connections is found in this time. One that does not answer at all is found by a later check.
+# Within this time, a check finds a node that refuses connections. A later check finds a node that does not answer at
+# all.
 PATIENCE_SECONDS = 0.3
 _UNREACHABLE = """SELECT groupid, nodename, nodeport, shouldhaveshards, false FROM pg_dist_node
     WHERE noderole = 'primary' AND isactive AND groupid <> (SELECT groupid FROM pg_dist_local_group)
@@ -24,7 +25,7 @@ log = logging.getLogger("cuota.cluster")
 
 
 class NodeWatch:
-    """Remembers which nodes could not be reached when they were last asked."""
+    """Remembers which nodes could not be reached at the last check."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -34,7 +35,7 @@ class NodeWatch:
         self._holders = 0
 
     async def down(self) -> list[int]:
-        """Return the numbers of the nodes that cannot be reached. Empty on a plain PostgreSQL."""
+        """Return the numbers of the unreachable nodes. On a plain PostgreSQL, there are none."""
         if not self._pool.sharded:
             return []
         if self._asking is None and time.monotonic() - self._asked_at >= EVERY_SECONDS:
@@ -45,7 +46,7 @@ class NodeWatch:
 
     @property
     def nobody_served(self) -> bool:
-        """Return whether no node that has merchants' rows can be reached."""
+        """Return whether all nodes with merchants' rows are unreachable."""
         return 0 < self._holders <= sum(node.has_shards for node in self._down)
 
     async def _ask(self) -> None:

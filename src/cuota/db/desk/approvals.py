@@ -24,7 +24,7 @@ _DECIDE = """UPDATE desk_approvals SET state = $3, decided_by = $4, decider = $5
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """A movement that was asked for. The amount is in cents; `state` is waiting, approved or rejected."""
+    """A requested movement. The amount is in cents; `state` is waiting, approved or rejected."""
 
     approval_id: UUID
     order_id: UUID
@@ -46,7 +46,7 @@ def _approval(row: Any) -> Approval:
 
 
 async def add(session: Session, merchant_id: UUID, asked: Approval) -> bool:
-    """Ask for an approval. False if this movement was asked for before."""
+    """Store a request for an approval. Return False if this movement was requested before."""
     row = await session.fetchrow(
         _ADD, merchant_id, asked.approval_id, asked.order_id, asked.kind, asked.amount, asked.reference, asked.reason,
         asked.asked_by, asked.asker, asked.asked_at,
@@ -55,18 +55,18 @@ async def add(session: Session, merchant_id: UUID, asked: Approval) -> bool:
 
 
 async def read(session: Session, merchant_id: UUID, approval_id: UUID) -> Approval | None:
-    """Return one, or None."""
+    """Return a request, or None."""
     row = await session.fetchrow(_ONE, merchant_id, approval_id)
     return None if row is None else _approval(row)
 
 
 async def newest(session: Session, merchant_id: UUID, limit: int) -> list[Approval]:
-    """Return the newest, in every state."""
+    """Return the newest requests, in every state."""
     return [_approval(row) for row in await session.fetch(_NEWEST, merchant_id, limit)]
 
 
 async def count_waiting(session: Session, merchant_id: UUID) -> int:
-    """Return how many wait for a second person."""
+    """Return how many requests wait for a second person."""
     row = await session.fetchrow(_WAITING, merchant_id)
     return 0 if row is None else int(row["waiting"])
 
@@ -80,6 +80,6 @@ async def decide(
     decider: str,
     now: datetime,
 ) -> bool:
-    """Approve or reject. False if it was decided before."""
+    """Approve or reject a request. Return False if it was decided before."""
     row = await session.fetchrow(_DECIDE, merchant_id, approval_id, state, person_id, decider, now)
     return row is not None

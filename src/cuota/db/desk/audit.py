@@ -15,7 +15,7 @@ _ADD = """INSERT INTO audit_log
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12::text::json, $13::text::json)"""
 _COLUMNS = """entry_id, at, person_id, actor, role, address, action, order_id, subject, reason, before::text AS before,
     after::text AS after"""
-# A search looks at so many entries, so that a long log costs a request no more than a short one.
+# A search reads at most this many entries, so that a long log costs a request no more than a short one.
 SCANNED = 20_000
 _PAGE = f"""SELECT {_COLUMNS} FROM (SELECT * FROM audit_log WHERE merchant_id = $1 AND entry_id < $2
             AND ($3::uuid IS NULL OR order_id = $3) ORDER BY entry_id DESC LIMIT {SCANNED}) newest
@@ -28,7 +28,7 @@ _PAGE = f"""SELECT {_COLUMNS} FROM (SELECT * FROM audit_log WHERE merchant_id = 
 class Entry:
     """One action of a person, of a program by the API, or of the operator (then `person_id` is None).
 
-    `before` and `after` are JSON objects with what the action changed, in the words of the API.
+    `before` and `after` are JSON objects with the changed values, under the names of the API.
     """
 
     entry_id: UUID

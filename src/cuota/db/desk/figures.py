@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from cuota.db.desk import webhooks
 from cuota.db.session import Session
 
-# The newest orders that the figures are made of.
+# The figures are computed from this many of the newest orders.
 NEWEST = 10_000
 SOON = timedelta(days=3)
 _ORDERS = """
@@ -42,10 +42,10 @@ _DISPUTES = """SELECT count(*) AS count, min(respond_by) AS respond_by FROM disp
 
 @dataclass(frozen=True, slots=True)
 class OrderFigures:
-    """Counts, and sums in cents, of the newest orders. `read` is how many orders were read, at most NEWEST.
+    """Counts, and sums in cents, of the newest orders. `read` is the number of orders that were read, at most NEWEST.
 
-    `today` and what follows are about the calendar day, the others about the last seven days. `to_capture` and `expiring` are about
-    all orders that were read.
+    `today` and the fields after it are about the calendar day, the others about the last seven days. `to_capture` and
+    `expiring` are about all orders that were read.
     """
 
     read: int
@@ -63,7 +63,7 @@ class OrderFigures:
 
 @dataclass(frozen=True, slots=True)
 class DayFigures:
-    """The orders of one day of the reader's calendar. `amount` is the sum of those that were approved, in cents."""
+    """The orders of one day of the reader's calendar. `amount` is the sum of the approved ones, in cents."""
 
     day: date
     approved: int = 0
@@ -73,7 +73,7 @@ class DayFigures:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What waits for the merchant: open disputes with the first deadline, and deliveries of webhooks that have failed so far."""
+    """Work for the merchant: open disputes with the first deadline, and deliveries of webhooks that have failed so far."""
 
     disputes: int
     respond_by: datetime | None
@@ -81,7 +81,7 @@ class Waiting:
 
 
 async def orders(session: Session, merchant_id: UUID, today: datetime, now: datetime) -> OrderFigures:
-    """Return the figures of the orders. `today` is when the day began for the reader."""
+    """Return the figures of the orders. `today` is the beginning of the day in the reader's time zone."""
     week = now - timedelta(days=7)
     row = await session.fetchrow(_ORDERS, merchant_id, today, week, now + SOON, NEWEST)
     assert row is not None
@@ -91,7 +91,10 @@ async def orders(session: Session, merchant_id: UUID, today: datetime, now: date
 async def by_day(
     session: Session, merchant_id: UUID, first: datetime, days: int, zone: str
 ) -> list[DayFigures]:
-    """Return the figures of each of so many days, beginning with the day that `first` begins. Days without orders are there too."""
+    """Return the figures of each of `days` days, including days without orders.
+
+    `first` is the beginning of the first day.
+    """
     rows = await session.fetch(_DAYS, merchant_id, first, zone, NEWEST)
     found = {row["day"]: DayFigures(*row) for row in rows}
     every = [first.astimezone(ZoneInfo(zone)).date() + timedelta(days=number) for number in range(days)]
@@ -99,7 +102,7 @@ async def by_day(
 
 
 async def waiting(session: Session, merchant_id: UUID) -> Waiting:
-    """Return what waits for the merchant."""
+    """Return the work that waits for the merchant."""
     disputes = await session.fetchrow(_DISPUTES, merchant_id)
     assert disputes is not None
     return Waiting(

@@ -95,9 +95,11 @@ WHERE o.merchant_id = $1 AND o.order_id = ANY ($2::uuid[])
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What to list. `terms`, `reference` and `id` are what a typed text may mean; all None for a list without a search.
+    """The orders to list.
 
-    `created_from` is included, `created_to` is not. `after` is the last order of the page before.
+    `terms`, `reference` and `id` are the possible meanings of a typed text; all are None for a list without a search.
+
+    `created_from` is included, `created_to` is not. `after` is the last order of the previous page.
     """
 
     view: View = View.ALL
@@ -124,7 +126,8 @@ class Asked:
 class ListedOrder:
     """One row of the list. `payer` is the JSON text of the consumer's data in the plan; None before the consumer agreed to one.
 
-    `given` and `surname` are the name that the merchant sent. `last4` is of the card that was charged last.
+    `given` and `surname` are the name that the merchant sent. `last4` are the last digits of the card that was charged
+    last.
     """
 
     order: Order

@@ -26,10 +26,11 @@ _REMOVE = (
     "DELETE FROM desk_passkeys WHERE merchant_id = $1 AND person_id = $2 AND passkey_id = $3 RETURNING 1"
 )
 _REMOVE_ALL = "DELETE FROM desk_passkeys WHERE merchant_id = $1 AND person_id = $2 RETURNING 1"
-# The counter must rise, unless the authenticator has none. A counter that does not rise is that of a copy.
+# The signature counter must rise, unless the authenticator has none. A counter that does not rise reveals a copied
+# passkey.
 _USED = """UPDATE desk_passkeys SET sign_count = $3, used_at = $4
     WHERE merchant_id = $1 AND passkey_id = $2 AND (sign_count < $3 OR sign_count = 0 AND $3 = 0) RETURNING 1"""
-# A challenge that was used counts too.
+# Used challenges count toward the limit too.
 _HOLD = """INSERT INTO desk_challenges (browser_hash, challenge, purpose, address, created_at, ends_at)
     SELECT $1, $2, $3, $4, $5, $6
     WHERE (SELECT count(*) FROM desk_challenges WHERE browser_hash = $1 AND created_at > $7) < $8
@@ -60,7 +61,7 @@ async def by_credential(
 
 
 async def add(session: Session, merchant_id: UUID, new: Passkey, most: int) -> bool:
-    """Add a passkey. False if the team has it already, or the person has `most` passkeys."""
+    """Add a passkey. Return False if the team already has it, or if the person has `most` passkeys."""
     row = await session.fetchrow(
         _ADD, merchant_id, new.passkey_id, new.person_id, new.credential_id, new.public_key, new.sign_count, new.name,
         new.added_at, most,
@@ -69,12 +70,12 @@ async def add(session: Session, merchant_id: UUID, new: Passkey, most: int) -> b
 
 
 async def rename(session: Session, merchant_id: UUID, person_id: UUID, passkey_id: UUID, name: str) -> bool:
-    """Give a passkey another name. False if the person has no such passkey."""
+    """Give a passkey another name. Return False if the person has no such passkey."""
     return await session.fetchrow(_RENAME, merchant_id, person_id, passkey_id, name) is not None
 
 
 async def remove(session: Session, merchant_id: UUID, person_id: UUID, passkey_id: UUID) -> bool:
-    """Remove a passkey. False if the person has no such passkey."""
+    """Remove a passkey. Return False if the person has no such passkey."""
     return await session.fetchrow(_REMOVE, merchant_id, person_id, passkey_id) is not None
 
 
@@ -84,7 +85,7 @@ async def remove_all(session: Session, merchant_id: UUID, person_id: UUID) -> No
 
 
 async def used(session: Session, merchant_id: UUID, passkey_id: UUID, sign_count: int, now: datetime) -> bool:
-    """Record a use. False if the counter did not rise."""
+    """Record a use. Return False if the counter did not rise."""
     return await session.fetchrow(_USED, merchant_id, passkey_id, sign_count, now) is not None
 
 
@@ -100,7 +101,7 @@ async def hold(
     most: int,
     most_of_address: int,
 ) -> bool:
-    """Store a challenge. False if the browser, or the address, got too many after `since`."""
+    """Store a challenge. Return False if the browser or the IP address got too many challenges after `since`."""
     row = await session.fetchrow(
         _HOLD, browser_hash, challenge, purpose, address, now, ends_at, since, most, most_of_address
     )
@@ -108,10 +109,10 @@ async def hold(
 
 
 async def take(session: Session, browser_hash: bytes, challenge: bytes, purpose: str, now: datetime) -> bool:
-    """Use a challenge up. False if this browser has no such challenge, used it before, or it has ended."""
+    """Use up a challenge. Return False if this browser has no such challenge, has used it before, or if it has expired."""
     return await session.fetchrow(_TAKE, browser_hash, challenge, purpose, now) is not None
 
 
 async def forget(session: Session, before: datetime) -> None:
-    """Delete challenges that ended before this time."""
+    """Delete challenges that expired before this time."""
     await session.fetch(_FORGET_CHALLENGES, before)

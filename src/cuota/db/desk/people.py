@@ -28,15 +28,15 @@ _OWNERS = """SELECT person_id, role FROM desk_people
 _ROLE = "UPDATE desk_people SET role = $3 WHERE merchant_id = $1 AND person_id = $2 AND removed_at IS NULL RETURNING 1"
 _REMOVE = """UPDATE desk_people SET removed_at = $3, factor = NULL
     WHERE merchant_id = $1 AND person_id = $2 AND removed_at IS NULL RETURNING 1"""
-# A try is counted before the code is checked, so that parallel tries cannot pass the limit.
+# An attempt is counted before the code is checked, so that concurrent attempts cannot exceed the limit.
 _TRY = """UPDATE desk_people SET factor_tries = CASE WHEN factor_closed_until <= $3::timestamptz THEN 1 ELSE factor_tries + 1 END,
         factor_closed_until = CASE WHEN factor_tries + 1 >= $4 AND NOT coalesce(factor_closed_until <= $3, false) THEN $5::timestamptz END
     WHERE merchant_id = $1 AND person_id = $2 AND (factor_closed_until IS NULL OR factor_closed_until <= $3)
     RETURNING factor, factor_tries"""
-# The step must rise: a code that was used, or an earlier one, is worth nothing.
+# The time step must rise, so a used code or an earlier one is refused.
 _USED = """UPDATE desk_people SET factor_step = $3, factor_tries = 0, factor_closed_until = NULL
     WHERE merchant_id = $1 AND person_id = $2 AND factor_step < $3 RETURNING 1"""
-# A person who has an app keeps that one.
+# A person who already has an app keeps it.
 _SET_UP = """UPDATE desk_people SET factor = $3, factor_step = $4, factor_tries = 0, factor_closed_until = NULL
     WHERE merchant_id = $1 AND person_id = $2 AND factor IS NULL AND removed_at IS NULL RETURNING 1"""
 _RESET = """UPDATE desk_people SET factor = NULL, factor_tries = 0, factor_closed_until = NULL
@@ -71,12 +71,12 @@ async def team(session: Session, merchant_id: UUID) -> list[Person]:
 
 
 async def by_email(session: Session, email: str) -> list[Person]:
-    """Return the people with this address: one for each team that it belongs to."""
+    """Return the people with this mail address, one for each team."""
     return [person_of(row) for row in await session.fetch(_BY_EMAIL, email)]
 
 
 async def add(session: Session, person: Person) -> bool:
-    """Add a person. False if the team already has a person with this address."""
+    """Add a person. Return False if the team already has a person with this mail address."""
     row = await session.fetchrow(
         _ADD, person.merchant_id, person.person_id, person.email, person.name, person.role, person.invited_at
     )
@@ -95,35 +95,35 @@ async def owners(session: Session, merchant_id: UUID, person_id: UUID) -> set[UU
 
 
 async def change_role(session: Session, merchant_id: UUID, person_id: UUID, role: Role) -> bool:
-    """Give a person another role. False if the team has no such person."""
+    """Give a person another role. Return False if the team has no such person."""
     return await session.fetchrow(_ROLE, merchant_id, person_id, role) is not None
 
 
 async def remove(session: Session, merchant_id: UUID, person_id: UUID, now: datetime) -> bool:
-    """Remove a person from the team. False if the team has no such person."""
+    """Remove a person from the team. Return False if the team has no such person."""
     return await session.fetchrow(_REMOVE, merchant_id, person_id, now) is not None
 
 
 async def try_factor(
     session: Session, merchant_id: UUID, person_id: UUID, now: datetime, most: int, closed_until: datetime
 ) -> Factor | None:
-    """Count a try. None while no code is checked. The try number `most` closes the app until `closed_until`."""
+    """Count an attempt. Return None while the app is blocked. Attempt number `most` blocks the app until `closed_until`."""
     row = await session.fetchrow(_TRY, merchant_id, person_id, now, most, closed_until)
     return None if row is None else Factor(*row)
 
 
 async def factor_used(session: Session, merchant_id: UUID, person_id: UUID, step: int) -> bool:
-    """Record the time step of a right code. False if the code was used before."""
+    """Record the time step of a right code. Return False if the code was used before."""
     return await session.fetchrow(_USED, merchant_id, person_id, step) is not None
 
 
 async def set_up_factor(
     session: Session, merchant_id: UUID, person_id: UUID, secret: bytes, step: int
 ) -> bool:
-    """Store a new app whose first code was right. False if the person has an app meanwhile."""
+    """Store a new app whose first code was right. Return False if the person has got an app meanwhile."""
     return await session.fetchrow(_SET_UP, merchant_id, person_id, secret, step) is not None
 
 
 async def reset_factor(session: Session, merchant_id: UUID, person_id: UUID) -> bool:
-    """Forget a person's app, so that the next sign-in sets up another. False if the team has no such person."""
+    """Remove a person's app, so that the next sign-in sets up another. Return False if the team has no such person."""
     return await session.fetchrow(_RESET, merchant_id, person_id) is not None

@@ -23,7 +23,7 @@ _LINK = """SELECT link_id, person_id, ends_at, one_step FROM desk_links
 _USE_LINK = """UPDATE desk_links SET used_at = $3
     WHERE merchant_id = $1 AND link_id = $2 AND used_at IS NULL AND ends_at > $3 RETURNING person_id, one_step"""
 _MERCHANTS_WITH_MAIL = "SELECT DISTINCT merchant_id FROM desk_links WHERE mail_at <= $1"
-# The claim: the mail is tried again later if this process dies.
+# This claims the mail. If this process dies, the mail is retried later.
 _MAIL = """UPDATE desk_links SET mail_at = $3, tries = tries + 1
     WHERE merchant_id = $1 AND (merchant_id, link_id) IN (SELECT merchant_id, link_id FROM desk_links
         WHERE merchant_id = $1 AND mail_at <= $2 ORDER BY mail_at LIMIT 20 FOR UPDATE SKIP LOCKED) AND mail_at <= $2
@@ -40,7 +40,7 @@ _READ = """SELECT s.session_id, s.session_hash, s.seen_at, s.ends_at, s.proved_a
         JOIN merchants m ON m.merchant_id = $1
     WHERE s.merchant_id = $1 AND s.session_hash = $2 AND s.ends_at > $3 AND s.seen_at > $4 AND p.removed_at IS NULL"""
 _SEEN = "UPDATE desk_sessions SET seen_at = $3 WHERE merchant_id = $1 AND session_hash = $2"
-# The row gets a new secret, so a secret that somebody planted before the sign-in is worth nothing.
+# The row gets a new secret, so a secret that an attacker planted before the sign-in is refused.
 _DELETE = "DELETE FROM desk_sessions WHERE merchant_id = $1 AND session_hash = $2 RETURNING session_id"
 _NEW_FACTOR = """UPDATE desk_sessions SET new_factor = coalesce(new_factor, $3)
     WHERE merchant_id = $1 AND session_hash = $2 RETURNING new_factor"""
@@ -131,7 +131,7 @@ async def add_link(
     since: datetime,
     most: int,
 ) -> bool:
-    """Add a link, unless this person got `most` links after `since`. With `mail_at`, a job mails it."""
+    """Add a link, unless this person got `most` links after `since`. With `mail_at`, a job mails the link."""
     row = await session.fetchrow(
         _ADD_LINK, person.merchant_id, link.link_id, person.person_id, now, link.ends_at, mail_at, link.one_step, since, most
     )  # fmt: skip
@@ -147,7 +147,7 @@ async def read_link(session: Session, merchant_id: UUID, link_id: UUID, now: dat
 async def use_link(
     session: Session, merchant_id: UUID, link_id: UUID, now: datetime
 ) -> tuple[UUID, bool] | None:
-    """Use a link up. Return its person and `one_step`, or None if it was used before or has ended."""
+    """Use up a link. Return its person and `one_step`, or None if it was used before or has expired."""
     row = await session.fetchrow(_USE_LINK, merchant_id, link_id, now)
     return None if row is None else (row["person_id"], row["one_step"])
 
@@ -158,13 +158,13 @@ async def merchants_with_mail(session: Session, now: datetime) -> list[UUID]:
 
 
 async def claim_mail(session: Session, merchant_id: UUID, now: datetime, again_at: datetime) -> list[Link]:
-    """Claim a merchant's links whose mail is due. Those that are not reported by `mailed` are due again at `again_at`."""
+    """Claim a merchant's links whose mail is due. Links that are not reported by `mailed` are due again at `again_at`."""
     rows = await session.fetch(_MAIL, merchant_id, now, again_at)
     return [Link(row["link_id"], row["person_id"], row["ends_at"], tries=row["tries"]) for row in rows]
 
 
 async def mailed(session: Session, merchant_id: UUID, link_id: UUID) -> None:
-    """Record that the mail was sent, or is not tried any more."""
+    """Record that the mail was sent, or will not be retried."""
     await session.fetchrow(_MAILED, merchant_id, link_id)
 
 
@@ -179,7 +179,10 @@ async def open_session(session: Session, merchant_id: UUID, new: NewSession, now
 async def read(
     session: Session, merchant_id: UUID, session_hash: bytes, now: datetime, seen_after: datetime
 ) -> DeskSession | None:
-    """Return the session of a browser with its person. None if it has ended or rested too long, or the person was removed."""
+    """Return a browser's session with its person.
+
+    Return None if it has ended or timed out, or if the person was removed.
+    """
     row = await session.fetchrow(_READ, merchant_id, session_hash, now, seen_after)
     if row is None:
         return None
@@ -210,12 +213,12 @@ async def proved(session: Session, merchant_id: UUID, session_hash: bytes, now: 
 
 
 async def end(session: Session, merchant_id: UUID, session_hash: bytes) -> bool:
-    """End a browser's session. False if another request has ended it."""
+    """End a browser's session. Return False if another request has already ended it."""
     return await session.fetchrow(_DELETE, merchant_id, session_hash) is not None
 
 
 async def end_one(session: Session, merchant_id: UUID, person_id: UUID, session_id: UUID) -> bool:
-    """End one session of a person. False if there is none."""
+    """End one session of a person. Return False if there is none."""
     return await session.fetchrow(_END_ONE, merchant_id, person_id, session_id) is not None
 
 
@@ -228,7 +231,7 @@ async def end_all(session: Session, merchant_id: UUID, person_id: UUID, now: dat
 async def of_person(
     session: Session, merchant_id: UUID, person_id: UUID, now: datetime, seen_after: datetime
 ) -> list[ShownSession]:
-    """Return a person's sessions, the one that was used last first."""
+    """Return a person's sessions, beginning with the one that was used last."""
     return [
         ShownSession(*row) for row in await session.fetch(_OF_PERSON, merchant_id, person_id, now, seen_after)
     ]

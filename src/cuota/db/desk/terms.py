@@ -38,7 +38,10 @@ _FORGET = "DELETE FROM order_terms WHERE merchant_id = $1 AND order_id = ANY ($2
 
 @dataclass(frozen=True, slots=True)
 class OrderFacts:
-    """What an order's terms are made of. `people` are JSON objects: what the merchant sent and what the consumer entered."""
+    """The data from which an order's terms are made.
+
+    `people` are JSON objects: the merchant's data and the consumer's data.
+    """
 
     order_id: UUID
     amount: int
@@ -67,7 +70,10 @@ async def coming(session: Session, merchant_id: UUID, position: int, most: int) 
 
 
 async def facts(session: Session, merchant_id: UUID, order_ids: list[UUID]) -> list[OrderFacts]:
-    """Read what the terms of these orders are made of. An id that is no order's is left out: payouts have events too."""
+    """Read the data for the terms of these orders.
+
+    Ids that do not belong to orders are left out, because payouts also have events.
+    """
     return [_facts(row) for row in await session.fetch(_FACTS, merchant_id, order_ids)]
 
 

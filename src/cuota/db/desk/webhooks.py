@@ -1,4 +1,4 @@
-"""What the dashboard shows of a merchant's webhooks: an order's deliveries, and those that have failed so far."""
+"""Reads a merchant's webhooks for the dashboard: an order's deliveries, and the deliveries that have failed so far."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from uuid import UUID
 
 from cuota.db.session import Session
 
-# A backlog may be long. Only this many waiting deliveries are looked at.
+# A backlog may be long, so only this many waiting deliveries are read.
 LOOKED_AT = 5000
-# A payout has events too. They are in the same feed, with the payout's id.
+# A payout has events too, which are in the same feed with the payout's id.
 _OF_ORDER = """SELECT d.order_id, d.sequence, d.receiver, d.url, d.state, d.tries, d.failed, d.try_at, d.settled_at, e.type
     FROM deliveries d JOIN events e ON e.merchant_id = $1 AND e.order_id = d.order_id AND e.sequence = d.sequence
     WHERE d.merchant_id = $1 AND d.order_id = $2 ORDER BY d.sequence, d.receiver LIMIT 200"""
@@ -56,7 +56,7 @@ async def failing(
 
 
 async def count_failing(session: Session, merchant_id: UUID) -> int:
-    """Count the deliveries that have failed and are tried again, among the first LOOKED_AT that wait."""
+    """Count the deliveries that have failed and will be retried, among the first LOOKED_AT waiting deliveries."""
     row = await session.fetchrow(_COUNT, merchant_id)
     return 0 if row is None else int(row["count"])
 

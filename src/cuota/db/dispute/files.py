@@ -13,7 +13,7 @@ _ADD = """INSERT INTO dispute_files (merchant_id, evidence_id, number, dispute_i
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"""
 _STATEMENTS = """SELECT e.evidence_id, e.party, e.text, e.at FROM dispute_evidence e
     WHERE e.merchant_id = $1 AND e.dispute_id = $2 ORDER BY e.at, e.evidence_id"""
-# A file whose statement was never saved belongs to nothing.
+# A file whose statement was never saved is left out.
 _FILES = """SELECT f.evidence_id, f.number, f.name, f.media_type, f.size FROM dispute_files f
     JOIN dispute_evidence e ON e.merchant_id = $1 AND e.dispute_id = $2 AND e.evidence_id = f.evidence_id
     WHERE f.merchant_id = $1 AND f.dispute_id = $2 ORDER BY f.evidence_id, f.number"""
@@ -47,7 +47,7 @@ class StoredFile:
 
 @dataclass(frozen=True, slots=True)
 class StoredStatement:
-    """What one side wrote. `text` is encrypted, or None after an erasure."""
+    """The statement of one party. `text` is encrypted, or None after an erasure."""
 
     evidence_id: UUID
     party: DisputeParty
@@ -95,7 +95,7 @@ async def remove_unsaved(session: Session, merchant_id: UUID, evidence_id: UUID)
 
 
 async def statements(session: Session, merchant_id: UUID, dispute_id: UUID) -> list[StoredStatement]:
-    """Return what the sides wrote, the earliest first."""
+    """Return the statements of the parties, the earliest first."""
     rows = await session.fetch(_STATEMENTS, merchant_id, dispute_id)
     return [
         StoredStatement(row["evidence_id"], DisputeParty(row["party"]), row["text"], row["at"])

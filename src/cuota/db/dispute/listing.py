@@ -1,4 +1,4 @@
-"""Reads a merchant's disputes in pages, newest first, and one dispute with what a reader wants to know about its order.
+"""Reads a merchant's disputes in pages, newest first, and one dispute with details of its order.
 
 Pages follow the dispute ids, which increase with time, so a new dispute does not shift the pages.
 """
@@ -29,7 +29,7 @@ _ONE = f"""SELECT d.order_id, n.reference AS merchant_reference, o.currency, m.r
 
 @dataclass(frozen=True, slots=True)
 class DisputeOfOrder:
-    """A dispute with its order's reference and currency. `refund_reference` is that of the refund that a lost dispute made."""
+    """A dispute with its order's reference and currency. `refund_reference` is the reference of a lost dispute's refund."""
 
     order_id: UUID
     merchant_reference: str
@@ -48,7 +48,7 @@ async def page(
 ) -> list[FoundDispute]:
     """Return at most `limit` disputes whose id is less than `below`, newest first.
 
-    No statuses: those of any status. No order: those of all orders.
+    Without statuses, all statuses match. Without an order, all orders match.
     """
     names = [status.value for status in statuses or tuple(DisputeStatus)]
     rows = await session.fetch(_PAGE, merchant_id, below, names, order_id, limit)

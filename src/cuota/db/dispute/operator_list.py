@@ -1,4 +1,4 @@
-"""What the operator sees of disputes: a list over all merchants."""
+"""Reads the operator's list of disputes over all merchants."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from cuota.db.session import Session
 _SHOWN = f"d.merchant_id, m.name, d.order_id, o.currency, {COLUMNS}"
 _JOINED = """FROM disputes d JOIN orders o ON o.merchant_id = d.merchant_id AND o.order_id = d.order_id
         JOIN merchants m ON m.merchant_id = d.merchant_id"""
-# The newest first. A null argument means all. $4 and $5 are the last dispute of the page before.
+# The newest disputes come first. A null argument matches all. $4 and $5 are the last dispute of the previous page.
 _DISPUTES = f"""SELECT {_SHOWN} {_JOINED}
     WHERE ($1::uuid IS NULL OR d.merchant_id = $1) AND ($2::text IS NULL OR d.status = $2)
         AND ($4::timestamptz IS NULL OR (d.opened_at, d.dispute_id) < ($4, $5::uuid))
     ORDER BY d.opened_at DESC, d.dispute_id DESC LIMIT $3"""
-# The oldest first: it has waited longest. A card network decides its chargebacks itself. The index disputes_to_decide holds only these.
+# The oldest disputes come first, because they have waited longest. Chargebacks are left out, because the card network
+# decides them. The index disputes_to_decide contains only these disputes.
 _TO_DECIDE = f"""SELECT {_SHOWN} {_JOINED}
     WHERE d.kind = 'dispute' AND d.status IN ('under_review', 'appealed')
         AND ($2::timestamptz IS NULL OR (d.opened_at, d.dispute_id) > ($2, $3::uuid))
@@ -44,7 +45,7 @@ async def listed(
     limit: int,
     after: Position | None = None,
 ) -> list[ListedDispute]:
-    """Return the newest disputes, of one merchant or of all, with one status or with any, further back than `after`."""
+    """Return the newest disputes after the position `after`, of one merchant or all, with one status or any."""
     return _listed(await session.fetch(_DISPUTES, merchant_id, status, limit, *(after or (None, None))))
 
 

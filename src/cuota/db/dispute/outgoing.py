@@ -1,4 +1,7 @@
-"""What merchants answered to chargebacks, on its way to the card processor: claimed by a worker, and sent once."""
+"""Merchants' answers to chargebacks that must be sent to the card processor.
+
+A worker claims an answer, and sends it once.
+"""
 
 from __future__ import annotations
 
@@ -60,5 +63,5 @@ async def sent(session: Session, due: OutgoingAnswer, now: datetime) -> None:
 
 
 async def later(session: Session, due: OutgoingAnswer, at: datetime) -> None:
-    """Try again at this time."""
+    """Retry at this time."""
     await session.fetchrow(_LATER, due.merchant_id, due.dispute_id, due.evidence_id, at)

@@ -11,7 +11,7 @@ _READY_FOR_QUERY = b"Z\0\0\0\5I"
 def accepts(places: ClusterFiles) -> bool:
     """Return whether postgres accepts a connection to our database now. Raises EmbeddedFailed if it refuses our user."""
     if places.postmaster()[1] != "ready":
-        return False  # connecting earlier would only fill its log
+        return False  # an earlier connection would only fill postgres's log
     fields = f"\0\3\0\0user\0{OWNER}\0database\0{DATABASE}\0\0".encode()
     answer = b""
     try:

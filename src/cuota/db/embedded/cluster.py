@@ -35,7 +35,7 @@ def create(places: ClusterFiles, supervisor_lock: int) -> None:
     """
     fresh = places.data_dir / "pg.new"
     if fresh.exists():
-        shutil.rmtree(fresh)  # left behind by a start that was killed
+        shutil.rmtree(fresh)  # an earlier start that was killed has left this folder
     fresh.mkdir(mode=0o700)
     programs, account = binaries_for(places.account), places.account
     if os.geteuid() != account.uid:
@@ -155,7 +155,7 @@ def _dies_with_us(number: signal.Signals) -> Callable[[], None] | None:
 
     def step() -> None:
         prctl(_PR_SET_PDEATHSIG, int(number), 0, 0, 0)
-        if os.getppid() != supervisor:  # we died before that call, so no signal will come
+        if os.getppid() != supervisor:  # we died before that call, so the kernel will send no signal
             os._exit(1)
 
     return step

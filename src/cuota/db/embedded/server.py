@@ -18,8 +18,8 @@ stays. If there is none, we start one; if several are started at the same moment
 dies between our check and our use of the database, its postgres ends with it. Therefore we check again until postgres has
 answered *and* a supervisor was running after that answer.
 
-If a supervisor is killed later, its postgres ends too. The next call of `open_embedded`, even by a process that already holds
-a claim, starts both again.
+If a supervisor is killed later, its postgres also ends. The next call of `open_embedded`, even by a process that
+already holds a claim, starts both again.
 """
 
 import fcntl

@@ -25,7 +25,7 @@ _END = """UPDATE credentials SET old_secret_hash = NULL, old_secret_ends_at = NU
     WHERE client_id = $1 AND old_secret_ends_at > $2 RETURNING 1"""
 _ADD = """INSERT INTO credentials (client_id, merchant_id, secret_hash, created_at, name, scope)
     VALUES ($1, $2, $3, $4, $5, $6)"""
-# Held until the end of the transaction, so that two people cannot add or revoke at the same moment.
+# This lock is held until the end of the transaction, so that two people cannot add or revoke at the same moment.
 _LOCK = "SELECT merchant_id FROM merchants WHERE merchant_id = $1 FOR NO KEY UPDATE"
 _REVOKE_ONE = """UPDATE credentials SET revoked_at = $3 WHERE merchant_id = $1 AND client_id = $2 AND revoked_at IS NULL
     RETURNING 1"""
@@ -56,9 +56,9 @@ _HAD_P256 = "SELECT 1 FROM signing_keys_p256 LIMIT 1"
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """A client id, what it may do, and the keyed hashes of its valid secrets. During a rotation there are two.
+    """A client id, its scope, and the keyed hashes of its valid secrets. During a rotation there are two.
 
-    `name` is the merchant's own word for it, and may be empty.
+    `name` is the merchant's own name for the credential, and may be empty.
     """
 
     client_id: str
@@ -107,20 +107,23 @@ async def read_of_merchant(session: Session, merchant_id: UUID) -> list[Credenti
 async def rotate(
     session: Session, client_id: str, secret_hash: bytes, old_ends_at: datetime, now: datetime
 ) -> bool:
-    """Store a new secret; the previous one is valid until `old_ends_at`. False, without a change, if an older one is still valid."""
+    """Store a new secret; the previous one is valid until `old_ends_at`.
+
+    Changes nothing and returns False if an older secret is still valid.
+    """
     return await session.fetchrow(_ROTATE, client_id, secret_hash, old_ends_at, now) is not None
 
 
 async def rotate_again(
     session: Session, client_id: str, secret_hash: bytes, now: datetime
 ) -> datetime | None:
-    """Replace the last new secret by another. Return when the old secret ends, or None if there is no old secret."""
+    """Replace the last new secret by another. Return when the old secret expires, or None if there is no old secret."""
     row = await session.fetchrow(_AGAIN, client_id, secret_hash, now)
     return None if row is None else row["ends_at"]
 
 
 async def end_old(session: Session, client_id: str, now: datetime) -> bool:
-    """End the old secret now. False if there is none."""
+    """End the old secret now. Return False if there is none."""
     return await session.fetchrow(_END, client_id, now) is not None
 
 
@@ -138,17 +141,17 @@ async def add(
 
 
 async def lock(session: Session, merchant_id: UUID) -> None:
-    """Let other changes of this merchant's credentials wait until the transaction ends."""
+    """Make other changes of this merchant's credentials wait until the transaction ends."""
     await session.fetchrow(_LOCK, merchant_id)
 
 
 async def revoke_one(session: Session, merchant_id: UUID, client_id: str, now: datetime) -> bool:
-    """Revoke one credential. False if the merchant has no such live credential."""
+    """Revoke one credential. Return False if the merchant has no such valid credential."""
     return await session.fetchrow(_REVOKE_ONE, merchant_id, client_id, now) is not None
 
 
 async def revoke(session: Session, merchant_id: UUID, now: datetime) -> int:
-    """Revoke all credentials of a merchant. Return how many were live."""
+    """Revoke all credentials of a merchant. Return how many were valid."""
     return len(await session.fetch(_REVOKE, merchant_id, now))
 
 

@@ -1,4 +1,4 @@
-"""Stores settings of the service that ran last, so that commands use the same ones, whatever their shell's settings are."""
+"""Stores settings of the service that ran last, so that commands use the same settings and not those of their shell."""
 
 from __future__ import annotations
 

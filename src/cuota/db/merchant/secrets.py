@@ -32,7 +32,10 @@ _END = """UPDATE merchants SET old_{kind}_secret = NULL, old_{kind}_secret_ends_
 async def rotate(
     session: Session, merchant_id: UUID, kind: SecretKind, secret: bytes, ends_at: datetime, now: datetime
 ) -> bool:
-    """Store a new secret; the previous one is valid until `ends_at`. False, without a change, if an older one is still valid."""
+    """Store a new secret; the previous one is valid until `ends_at`.
+
+    Changes nothing and returns False if an older secret is still valid.
+    """
     row = await session.fetchrow(_ROTATE.format(kind=kind), merchant_id, secret, ends_at, now)
     return row is not None
 
@@ -40,17 +43,17 @@ async def rotate(
 async def rotate_again(
     session: Session, merchant_id: UUID, kind: SecretKind, secret: bytes, now: datetime
 ) -> datetime | None:
-    """Replace the last new secret by another. Return when the old secret ends, or None if there is no old secret."""
+    """Replace the last new secret by another. Return when the old secret expires, or None if there is no old secret."""
     row = await session.fetchrow(_AGAIN.format(kind=kind), merchant_id, secret, now)
     return None if row is None else row["ends_at"]
 
 
 async def old_ends_at(session: Session, merchant_id: UUID, kind: SecretKind) -> datetime | None:
-    """Return when the old secret ends or ended."""
+    """Return when the old secret expires or expired."""
     row = await session.fetchrow(_ENDS.format(kind=kind), merchant_id)
     return None if row is None else row["ends_at"]
 
 
 async def end_old(session: Session, merchant_id: UUID, kind: SecretKind, now: datetime) -> bool:
-    """End the old secret now. False if there is none."""
+    """End the old secret now. Return False if there is none."""
     return await session.fetchrow(_END.format(kind=kind), merchant_id, now) is not None

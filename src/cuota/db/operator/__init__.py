@@ -1,1 +1,1 @@
-"""The people of the operator's team, their sessions, and the log of what they did."""
+"""The people of the operator's team, their sessions, and the log of their actions."""

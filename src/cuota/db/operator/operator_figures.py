@@ -1,4 +1,4 @@
-"""What waits for the operator, over all merchants: counts and sums for the dashboard."""
+"""Counts and sums of the operator's work over all merchants, for the dashboard."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from uuid import UUID
 
 from cuota.db.session import Session
 
-# The index holds only what is overdue and not written off. Amounts are in cents.
+# The index contains only installments that are overdue and not written off. Amounts are in cents.
 _AGING = """SELECT CASE WHEN due_on > $1::date - 8 THEN 1 WHEN due_on > $1::date - 31 THEN 2 WHEN due_on > $1::date - 61 THEN 3
         WHEN due_on > $1::date - 91 THEN 4 ELSE 5 END AS bucket, count(*) AS installments, sum(amount + fee) AS amount
     FROM installments WHERE due_on < $1::date AND failures > 0 AND charge_id IS NULL AND written_off_at IS NULL GROUP BY 1"""
-# The words of the buckets, by their number.
+# The texts of the buckets, by their number.
 BUCKETS = {
     1: "1 to 7 days",
     2: "8 to 30 days",
@@ -42,7 +42,10 @@ class AgingBucket:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryBacklog:
-    """The webhooks that wait. `failing` were tried before. `since` is the earliest time at which one is due."""
+    """The waiting webhooks.
+
+    `failing` is the number that have failed before. `since` is the earliest time at which one is due.
+    """
 
     waiting: int
     failing: int
@@ -60,7 +63,7 @@ class VerifyRun:
 
 
 async def aging(session: Session, today: date) -> list[AgingBucket]:
-    """Return what consumers owe that is overdue and not written off, by age."""
+    """Return the overdue amounts that are not written off, by age."""
     found = {row["bucket"]: row for row in await session.fetch(_AGING, today)}
     return [
         AgingBucket(label, row["installments"], int(row["amount"])) if (row := found.get(number)) else AgingBucket(label, 0, 0)
@@ -77,13 +80,13 @@ async def backlog(session: Session) -> DeliveryBacklog:
 
 
 async def to_decide(session: Session) -> tuple[int, datetime | None]:
-    """Return how many disputes wait for the operator's decision, and when the first of them was opened."""
+    """Return how many disputes wait for the operator's decision, and when the oldest of them was opened."""
     row = await session.fetchrow(_TO_DECIDE)
     return (row["disputes"], row["since"]) if row else (0, None)
 
 
 async def add_run(session: Session, run_id: UUID, run: VerifyRun) -> None:
-    """Keep the result of a run of `cuota verify`."""
+    """Store the result of a run of `cuota verify`."""
     await session.fetchrow(_ADD_RUN, run_id, run.at, run.orders, run.transfers, run.problems)
 
 

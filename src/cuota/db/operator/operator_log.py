@@ -1,4 +1,4 @@
-"""The log of what the operator's people did: append-only."""
+"""The append-only log of the actions of the operator's people."""
 
 from __future__ import annotations
 

@@ -20,10 +20,11 @@ _ADD = """INSERT INTO operator_passkeys (passkey_id, person_id, credential_id, p
 _RENAME = """UPDATE operator_passkeys SET name = $3 WHERE person_id = $1 AND passkey_id = $2 RETURNING 1"""
 _REMOVE = "DELETE FROM operator_passkeys WHERE person_id = $1 AND passkey_id = $2 RETURNING 1"
 _REMOVE_ALL = "DELETE FROM operator_passkeys WHERE person_id = $1 RETURNING 1"
-# The counter must rise, unless the authenticator has none. A counter that does not rise is that of a copy.
+# The signature counter must rise, unless the authenticator has none. A counter that does not rise reveals a copied
+# passkey.
 _USED = """UPDATE operator_passkeys SET sign_count = $2, used_at = $3
     WHERE passkey_id = $1 AND (sign_count < $2 OR sign_count = 0 AND $2 = 0) RETURNING 1"""
-# A challenge that was used counts too.
+# Used challenges count toward the limit too.
 _HOLD = """INSERT INTO operator_challenges (browser_hash, challenge, purpose, address, created_at, ends_at)
     SELECT $1, $2, $3, $4, $5, $6
     WHERE (SELECT count(*) FROM operator_challenges WHERE browser_hash = $1 AND created_at > $7) < $8
@@ -52,7 +53,7 @@ async def by_credential(session: Session, person_id: UUID, credential_id: bytes)
 
 
 async def add(session: Session, new: Passkey, most: int) -> bool:
-    """Add a passkey. False if the team has it already, or the person has `most` passkeys."""
+    """Add a passkey. Return False if the team already has it, or if the person has `most` passkeys."""
     row = await session.fetchrow(
         _ADD, new.passkey_id, new.person_id, new.credential_id, new.public_key, new.sign_count, new.name,
         new.added_at, most,
@@ -61,12 +62,12 @@ async def add(session: Session, new: Passkey, most: int) -> bool:
 
 
 async def rename(session: Session, person_id: UUID, passkey_id: UUID, name: str) -> bool:
-    """Give a passkey another name. False if the person has no such passkey."""
+    """Give a passkey another name. Return False if the person has no such passkey."""
     return await session.fetchrow(_RENAME, person_id, passkey_id, name) is not None
 
 
 async def remove(session: Session, person_id: UUID, passkey_id: UUID) -> bool:
-    """Remove a passkey. False if the person has no such passkey."""
+    """Remove a passkey. Return False if the person has no such passkey."""
     return await session.fetchrow(_REMOVE, person_id, passkey_id) is not None
 
 
@@ -76,7 +77,7 @@ async def remove_all(session: Session, person_id: UUID) -> None:
 
 
 async def used(session: Session, passkey_id: UUID, sign_count: int, now: datetime) -> bool:
-    """Record a use. False if the counter did not rise."""
+    """Record a use. Return False if the counter did not rise."""
     return await session.fetchrow(_USED, passkey_id, sign_count, now) is not None
 
 
@@ -92,7 +93,7 @@ async def hold(
     most: int,
     most_of_address: int,
 ) -> bool:
-    """Store a challenge. False if the browser, or the address, got too many after `since`."""
+    """Store a challenge. Return False if the browser or the IP address got too many challenges after `since`."""
     row = await session.fetchrow(
         _HOLD, browser_hash, challenge, purpose, address, now, ends_at, since, most, most_of_address
     )
@@ -100,10 +101,10 @@ async def hold(
 
 
 async def take(session: Session, browser_hash: bytes, challenge: bytes, purpose: str, now: datetime) -> bool:
-    """Use a challenge up. False if this browser has no such challenge, used it before, or it has ended."""
+    """Use up a challenge. Return False if this browser has no such challenge, has used it before, or if it has expired."""
     return await session.fetchrow(_TAKE, browser_hash, challenge, purpose, now) is not None
 
 
 async def forget(session: Session, before: datetime) -> None:
-    """Delete challenges that ended before this time."""
+    """Delete challenges that expired before this time."""
     await session.fetch(_FORGET_CHALLENGES, before)

@@ -20,7 +20,7 @@ _LINK = """SELECT link_id, person_id, ends_at, one_step, tries, emergency FROM o
     WHERE link_id = $1 AND used_at IS NULL AND ends_at > $2"""
 _USE_LINK = """UPDATE operator_links SET used_at = $2 WHERE link_id = $1 AND used_at IS NULL AND ends_at > $2
     RETURNING one_step"""
-# The claim: the mail is tried again later if this process dies.
+# This claims the mail. If this process dies, the mail is retried later.
 _MAIL = """UPDATE operator_links SET mail_at = $2, tries = tries + 1
     WHERE link_id IN (SELECT link_id FROM operator_links WHERE mail_at <= $1 ORDER BY mail_at LIMIT 20 FOR UPDATE SKIP LOCKED)
     RETURNING link_id, person_id, ends_at, tries"""
@@ -68,7 +68,7 @@ class OperatorSession:
 async def add_link(
     session: Session, link: Link, now: datetime, mail_at: datetime | None, since: datetime, most: int
 ) -> bool:
-    """Add a link, unless this person got `most` links after `since`. With `mail_at`, a job mails it."""
+    """Add a link, unless this person got `most` links after `since`. With `mail_at`, a job mails the link."""
     row = await session.fetchrow(
         _ADD_LINK,
         link.link_id,
@@ -91,19 +91,19 @@ async def read_link(session: Session, link_id: UUID, now: datetime) -> Link | No
 
 
 async def use_link(session: Session, link_id: UUID, now: datetime) -> bool | None:
-    """Use a link up. Return its `one_step`, or None if it was used before or has ended."""
+    """Use up a link. Return its `one_step`, or None if it was used before or has expired."""
     row = await session.fetchrow(_USE_LINK, link_id, now)
     return None if row is None else bool(row["one_step"])
 
 
 async def claim_mail(session: Session, now: datetime, again_at: datetime) -> list[Link]:
-    """Claim links whose mail is due. Those that are not reported by `mailed` are due again at `again_at`."""
+    """Claim links whose mail is due. Links that are not reported by `mailed` are due again at `again_at`."""
     rows = await session.fetch(_MAIL, now, again_at)
     return [Link(row["link_id"], row["person_id"], row["ends_at"], tries=row["tries"]) for row in rows]
 
 
 async def mailed(session: Session, link_id: UUID) -> None:
-    """Record that the mail was sent, or is not tried any more."""
+    """Record that the mail was sent, or will not be retried."""
     await session.fetchrow(_MAILED, link_id)
 
 
@@ -118,7 +118,10 @@ async def open_session(session: Session, new: NewSession, now: datetime) -> None
 async def read(
     session: Session, session_hash: bytes, now: datetime, seen_after: datetime
 ) -> OperatorSession | None:
-    """Return the session of a browser with its person. None if it has ended or rested too long, or the person was removed."""
+    """Return a browser's session with its person.
+
+    Return None if it has ended or timed out, or if the person was removed.
+    """
     row = await session.fetchrow(_READ, session_hash, now, seen_after)
     if row is None:
         return None
@@ -166,7 +169,7 @@ async def end_all(session: Session, person_id: UUID, now: datetime) -> None:
 async def of_person(
     session: Session, person_id: UUID, now: datetime, seen_after: datetime
 ) -> list[ShownSession]:
-    """Return a person's sessions, the one that was used last first."""
+    """Return a person's sessions, beginning with the one that was used last."""
     return [ShownSession(*row) for row in await session.fetch(_OF_PERSON, person_id, now, seen_after)]
 
 

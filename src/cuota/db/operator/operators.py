@@ -26,16 +26,16 @@ _ROLE = "UPDATE operator_people SET role = $2 WHERE person_id = $1 AND removed_a
 _REMOVE = (
     "UPDATE operator_people SET removed_at = $2, factor = NULL WHERE person_id = $1 AND removed_at IS NULL"
 )
-# A try is counted before the code is checked, so that parallel tries cannot pass the limit.
+# An attempt is counted before the code is checked, so that concurrent attempts cannot exceed the limit.
 _TRY = """UPDATE operator_people SET
         factor_tries = CASE WHEN factor_closed_until <= $2::timestamptz THEN 1 ELSE factor_tries + 1 END,
         factor_closed_until = CASE WHEN factor_tries + 1 >= $3 AND NOT coalesce(factor_closed_until <= $2, false)
             THEN $4::timestamptz END
     WHERE person_id = $1 AND (factor_closed_until IS NULL OR factor_closed_until <= $2) RETURNING factor, factor_tries"""
-# The step must rise: a code that was used, or an earlier one, is worth nothing.
+# The time step must rise, so a used code or an earlier one is refused.
 _USED = """UPDATE operator_people SET factor_step = $2, factor_tries = 0, factor_closed_until = NULL
     WHERE person_id = $1 AND factor_step < $2 RETURNING 1"""
-# A person who has an app keeps that one.
+# A person who already has an app keeps it.
 _SET_UP = """UPDATE operator_people SET factor = $2, factor_step = $3, factor_tries = 0, factor_closed_until = NULL
     WHERE person_id = $1 AND factor IS NULL AND removed_at IS NULL RETURNING 1"""
 _RESET = """UPDATE operator_people SET factor = NULL, factor_tries = 0, factor_closed_until = NULL
@@ -62,13 +62,13 @@ async def team(session: Session) -> list[Operator]:
 
 
 async def by_email(session: Session, email: str) -> Operator | None:
-    """Return the person with this address, or None."""
+    """Return the person with this mail address, or None."""
     row = await session.fetchrow(_BY_EMAIL, email)
     return None if row is None else operator_of(row)
 
 
 async def add(session: Session, person: Operator) -> bool:
-    """Add a person. False if the team already has a person with this address."""
+    """Add a person. Return False if the team already has a person with this mail address."""
     row = await session.fetchrow(
         _ADD, person.person_id, person.email, person.name, person.role, person.invited_at
     )
@@ -99,21 +99,21 @@ async def remove(session: Session, person_id: UUID, now: datetime) -> None:
 async def try_factor(
     session: Session, person_id: UUID, now: datetime, most: int, closed_until: datetime
 ) -> Factor | None:
-    """Count a try. None while no code is checked. The try number `most` closes the app until `closed_until`."""
+    """Count an attempt. Return None while the app is blocked. Attempt number `most` blocks the app until `closed_until`."""
     row = await session.fetchrow(_TRY, person_id, now, most, closed_until)
     return None if row is None else Factor(*row)
 
 
 async def factor_used(session: Session, person_id: UUID, step: int) -> bool:
-    """Record the time step of a right code. False if the code was used before."""
+    """Record the time step of a right code. Return False if the code was used before."""
     return await session.fetchrow(_USED, person_id, step) is not None
 
 
 async def set_up_factor(session: Session, person_id: UUID, secret: bytes, step: int) -> bool:
-    """Store a new app whose first code was right. False if the person has an app meanwhile."""
+    """Store a new app whose first code was right. Return False if the person has got an app meanwhile."""
     return await session.fetchrow(_SET_UP, person_id, secret, step) is not None
 
 
 async def reset_factor(session: Session, person_id: UUID) -> None:
-    """Forget a person's app, so that the next sign-in sets up another."""
+    """Remove a person's app, so that the next sign-in sets up another."""
     await session.fetchrow(_RESET, person_id)

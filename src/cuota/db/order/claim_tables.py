@@ -1,4 +1,4 @@
-"""What an outcome about a dispute or a return notice writes, beside what every outcome writes: the parameters of `save_claims`."""
+"""The extra rows that an outcome about a dispute or a return notice writes: the parameters of `save_claims`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cuota.core.order.outcome import Outcome
 from cuota.db.order.columns import CLAIMED, Values, claimed_row
 from cuota.db.order.save_call import JsonTable
 
-# By name, like the fields of Dispute, so that no value gets into the wrong column.
+# Values are written by name, like the fields of Dispute, so that no value gets into the wrong column.
 DISPUTE = (
     "dispute_id uuid", "kind text", "reason text", "status text", "amount bigint", "withheld bigint", "opened_by text",
     "opened_at timestamptz", "respond_by timestamptz", "reminded boolean", "submitted_at timestamptz",

@@ -31,7 +31,7 @@ class Column:
 
     @property
     def typed(self) -> str:
-        """The name and type in SQL."""
+        """Return the name and the type in SQL."""
         return f"{self.name} {self.type}"
 
 
@@ -119,7 +119,7 @@ def reviewed_row(order: Order) -> Values:
 
 
 def changed_row(outcome: Outcome) -> Values:
-    """Return the values of CHANGED for an outcome. `version` is the one that was read."""
+    """Return the values of CHANGED for an outcome. `version` is the version that was read."""
     new = outcome.order
     transfers, events = new.transfers + len(outcome.transfers), new.events + len(outcome.events)
     return (new.order_id, new.version, transfers, events, *_changed_values(new))
@@ -152,7 +152,7 @@ _TYPES = {
     "remind_at": "timestamptz",
     "failures": "smallint",
 }
-# `written_off_at` is not among them: save_orders keeps it as it is, and db/plan/write_offs.py sets it.
+# `written_off_at` is not in this list: save_orders does not change it, and db/plan/write_offs.py sets it.
 INSTALLMENT = tuple(f"{name} {kind}" for name, kind in _TYPES.items())
 PLAN = Nested(
     "plan",

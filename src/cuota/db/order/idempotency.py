@@ -10,7 +10,7 @@ from cuota.db.pool import CONNECT_SECONDS, HANGS_SECONDS, WAIT_SECONDS
 from cuota.db.session import Session
 
 KEPT = timedelta(hours=24)
-# The key of a crashed request becomes free after this time, which is longer than any statement of a running request.
+# The key of a crashed request is released after this time, which is longer than any statement of a running request.
 LEASE = timedelta(seconds=30)
 assert LEASE.total_seconds() > WAIT_SECONDS + CONNECT_SECONDS + HANGS_SECONDS
 FORGOTTEN_AT_ONCE = 1000
@@ -46,7 +46,7 @@ class IdempotencyRecord:
 async def claim(
     session: Session, merchant_id: UUID, key: str, request: bytes, lease: UUID, now: datetime
 ) -> bool:
-    """Claim the key for one request. False if another request has claimed it, or it is already answered."""
+    """Claim the key for one request. Return False if another request has claimed the key, or if it is already answered."""
     row = await session.fetchrow(_CLAIM, merchant_id, key, request, lease, now, now + LEASE, now - KEPT)
     return row is not None
 
@@ -67,7 +67,7 @@ async def finish(
 
 
 async def release(session: Session, merchant_id: UUID, key: str, lease: UUID) -> None:
-    """Free the key, because there is no response to repeat."""
+    """Release the key, because there is no response to repeat."""
     await session.fetchrow(_RELEASE, merchant_id, key, lease)
 
 

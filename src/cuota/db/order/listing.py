@@ -61,7 +61,7 @@ WHERE d.bytes_so_far - d.bytes < $3 ORDER BY o.order_id DESC
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which orders to list. None matches all. `created_from` is included, `created_to` is not."""
+    """The filter of the orders to list. None matches all orders. `created_from` is included, `created_to` is not."""
 
     reference: str | None = None
     statuses: tuple[Status, ...] = ()

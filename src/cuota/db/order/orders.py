@@ -53,10 +53,11 @@ SELECT order_id FROM orders WHERE merchant_id = $1 AND due_at <= $2 ORDER BY due
 """
 # This is not a decision: it only moves `due_at` a little later. The next saved outcome computes `due_at` again.
 _ASIDE = "UPDATE orders SET due_at = $4 WHERE merchant_id = $1 AND order_id = $2 AND due_at <= $3"
-# Saves that were decided on the order as it was before write nothing. An order that is charging or final has changed already.
+# A save that was decided on the order's earlier version writes nothing. An order that is charging or final has already
+# changed.
 _FENCE = """UPDATE orders SET version = version + 1
     WHERE merchant_id = $1 AND order_id = $2 AND status = 'Created' AND charging IS NULL"""
-# One read over all merchants finds the merchants with due orders. The statements after that name each merchant.
+# One read over all merchants finds the merchants with due orders. Each later statement names one merchant.
 MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM orders WHERE due_at <= $1"
 
 
@@ -149,7 +150,7 @@ _MOVEMENT_READS = Gathered(
 
 
 async def read_with_plan(session: Session, merchant_id: UUID, order_id: UUID) -> Found | None:
-    """Read the order and its plan in one round trip. None if there is no such order."""
+    """Read the order and its plan in one round trip. Return None if there is no such order."""
     row = await session.fetchrow(WITH_PLAN, merchant_id, order_id)
     return None if row is None else Found(order_of(row), None, plan_of(row), versions_of(row))
 
@@ -197,7 +198,7 @@ async def find_by_token(session: Session, merchant_id: UUID, token: UUID) -> UUI
 
 
 async def due(session: Session, now: datetime, limit: int) -> list[tuple[UUID, UUID]]:
-    """Return the orders with scheduled work that is due, as (merchant id, order id), at most `limit` of each merchant."""
+    """Return the orders with due work, as (merchant id, order id), at most `limit` of each merchant."""
     merchants = await fetch_across(session, MERCHANTS_DUE, now)
     return [
         (row["merchant_id"], item["order_id"])
@@ -214,5 +215,5 @@ async def step_aside(
 
 
 async def fence(session: Session, merchant_id: UUID, order_id: UUID) -> None:
-    """Make all decisions outdated that were made on an open order so far, and that may still be on their way."""
+    """Make all decisions about an open order outdated, including decisions that are being saved now."""
     await session.fetchrow(_FENCE, merchant_id, order_id)

@@ -1,6 +1,6 @@
-"""What an outcome writes into each table: the columns, and the rows of one outcome.
+"""The columns of each table that an outcome writes, and the rows of one outcome.
 
-`nth` is which of the orders of one call an outcome changes, from 1.
+`nth` is the number of the outcome's order in the call, from 1.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ TRANSFERS = ArrayTable(
         "currency text, created_at timestamptz"
     ),
 )
-# Each event is also put into the outbox. A background job publishes what is there.
+# Each event is also put into the outbox. A background job publishes the rows of the outbox.
 EVENTS = ArrayTable(
     "events",
     _columns(
@@ -68,7 +68,7 @@ def started(nth: int, start: Start) -> Values:
 
 
 def events(order_id: UUID, happened: Sequence[Event], after: int, at: datetime) -> Rows:
-    """Return the rows of these events, numbered on from the order's last event."""
+    """Return the rows of these events. Their numbers continue after the order's last event."""
     return [
         (order_id, number, e.type, e.operation, e.amount, e.reference, e.success, e.message, at)
         for number, e in enumerate(happened, after + 1)
@@ -154,7 +154,7 @@ def _charge_settled(outcome: Outcome, nth: int) -> Rows:
     return [(nth, settled.job_id, settled.state, settled.reason, outcome.at)]
 
 
-# New installments, or changed ones.
+# The rows are new or changed installments.
 _INSTALLMENTS = JsonTable("installments", ("nth integer", *INSTALLMENT))
 
 
@@ -218,7 +218,7 @@ def _standing(notice: Notice) -> str | None:
     return json.dumps({"left": left, "back": [(str(charge), cents) for charge, cents in stands.back]})
 
 
-# The card that pays from now on.
+# The row is the card that pays from now on.
 _PLAN_CARDS = JsonTable(
     "plan_cards",
     _columns("nth integer, card_token text, card_brand text, card_last4 text, card_hash bytea"),
@@ -251,7 +251,7 @@ def _decision(outcome: Outcome, nth: int) -> Rows:
     )]  # fmt: skip
 
 
-# What the order was tried with.
+# The rows are the signals of the attempt to pay.
 _SIGNALS = JsonTable("signals", _columns("nth integer, kind text, value_hash bytea, at timestamptz"))
 
 
@@ -262,7 +262,7 @@ def _signals(outcome: Outcome, nth: int) -> Rows:
     return [(nth, signal.kind, signal.value_hash, outcome.at) for signal in seen]
 
 
-# In the order of the parameters of `save_orders`.
+# This list has the order of the parameters of `save_orders`.
 ARRAYS: tuple[tuple[ArrayTable, Callable[[Outcome], Rows]], ...] = (
     (MOVEMENTS, _movement),
     (TRANSFERS, _transfers),

@@ -31,7 +31,7 @@ __all__ = ["Answer", "NewOrder", "create", "save"]
 
 @dataclass(frozen=True, slots=True)
 class NewOrder:
-    """A new order with its first events and the parts that only an erasure changes: token, merchantReference, JSON document."""
+    """A new order with its first events. Only an erasure changes the token, the merchantReference and the JSON document."""
 
     order: Order
     token: UUID
@@ -103,7 +103,7 @@ async def create(session: Session, new: NewOrder, answer: Answer | None = None) 
 
 
 def _changed(outcomes: Sequence[Outcome], answer: Answer | None = None) -> Values:
-    """The values of SAVE_PARAMETERS for outcomes of one merchant."""
+    """Return the values of SAVE_PARAMETERS for outcomes of one merchant."""
     values = [
         outcomes[0].order.merchant_id,
         *tables.CHANGED_ORDERS.values([changed_row(outcome) for outcome in outcomes]),
@@ -118,7 +118,7 @@ def _changed(outcomes: Sequence[Outcome], answer: Answer | None = None) -> Value
 
 
 def _created(new: Sequence[NewOrder], answer: Answer | None = None) -> Values:
-    """The values of CREATE_PARAMETERS for new orders of one merchant."""
+    """Return the values of CREATE_PARAMETERS for new orders of one merchant."""
     orders = [new_row(one.order, one.token, len(one.events)) for one in new]
     details = [(one.order.order_id, one.reference, one.document) for one in new]
     events = [
@@ -153,7 +153,7 @@ async def _saved(session: Session, sql: str, values: Values) -> list[UUID]:
 
 
 async def _save_together(session: Session, outcomes: Sequence[Outcome]) -> list[bool]:
-    # Sorted by order id, so that two batches usually lock their orders in the same sequence.
+    # Sort the batch by order id, so that two batches usually lock their orders in the same sequence.
     batch = sorted(outcomes, key=lambda outcome: outcome.order.order_id)
     saved = {*await _saved(session, SAVE, _changed(batch))}
     return [outcome.order.order_id in saved for outcome in outcomes]

@@ -28,32 +28,15 @@ ANSWER = ("answer_key text", "answer_lease uuid", "answer_status smallint", "ans
 
 
 def answer_values(answer: Answer | None) -> Values:
-    """The values of ANSWER."""
+    """Return the values of ANSWER."""
     return (None,) * len(ANSWER) if answer is None else (answer.key, answer.lease, answer.status, answer.body)
 
 
 @dataclass(frozen=True, slots=True)
 class ArrayTable:
-    """A table whose rows a function takes as arrays, one for each column. A column is `name type`; the first is order_id."""
+    """A table whose rows are passed to a function as arrays, one for each column.
 
-    name: str
-    columns: tuple[str, ...]
-
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """The function's parameters for it, as `name type`."""
-        return tuple(f"{self.name}_{column}[]" for column in self.columns)
-
-    def values(self, rows: Sequence[Values]) -> Values:
-        """These rows, a list for each column; None for each without rows."""
-        return tuple(map(list, zip(*rows, strict=True))) if rows else (None,) * len(self.columns)
-
-
-@dataclass(frozen=True, slots=True)
-class JsonTable:
-    """A table that is written seldom. A function takes its rows as one JSON array of objects, or null without rows.
-
-    A column is `name type`, as the function reads it. The first is `nth`: which of the orders of this call it belongs to, from 1.
+    A column is `name type`; the first is order_id.
     """
 
     name: str
@@ -61,11 +44,32 @@ class JsonTable:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The function's parameter for it, as `name type`."""
+        """Return the function's parameters for this table, each as `name type`."""
+        return tuple(f"{self.name}_{column}[]" for column in self.columns)
+
+    def values(self, rows: Sequence[Values]) -> Values:
+        """Return one list of values for each column. Without rows, return None for each column."""
+        return tuple(map(list, zip(*rows, strict=True))) if rows else (None,) * len(self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonTable:
+    """A table that is seldom written. Its rows are passed to a function as one JSON array of objects, or null without rows.
+
+    A column is `name type`, as the function reads it. The first is `nth`, the number of the row's order in the call,
+    from 1.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Return the function's parameter for this table, as `name type`."""
         return (f"{self.name} json",)
 
     def values(self, rows: Sequence[Values]) -> tuple[str | None]:
-        """These rows as JSON text."""
+        """Return the rows as JSON text."""
         if not rows:
             return (None,)
         names = [column.split()[0] for column in self.columns]
@@ -73,7 +77,7 @@ class JsonTable:
 
 
 def _text(value: object) -> str:
-    """A value that JSON has no type for, as PostgreSQL reads it from text."""
+    """Return a value that has no JSON type as a text that PostgreSQL can read."""
     if isinstance(value, bytes):
         return "\\x" + value.hex()
     assert isinstance(value, UUID | date), f"{type(value)} in a JSON row"
@@ -81,7 +85,7 @@ def _text(value: object) -> str:
 
 
 def call(function: str, parameters: Iterable[str]) -> str:
-    """The SQL that calls a function with parameters `name type`, by position."""
+    """Return the SQL that calls a function with parameters `name type`, by position."""
     types = [parameter.split()[1] for parameter in parameters]
     asked = ", ".join(f"${number}::{kind}" for number, kind in enumerate(types, 1))
     return f"SELECT {function}({asked}) AS saved"

@@ -1,4 +1,4 @@
-"""Reads the full history of an order: its events, its plan, and its charges. For `cuota explain`."""
+"""Reads the full history of an order for `cuota explain`: its events, its plan, and its charges."""
 
 from __future__ import annotations
 

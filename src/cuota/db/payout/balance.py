@@ -1,4 +1,4 @@
-"""Reads a merchant's balance. It reads totals, and only those movements that have no settlement line yet."""
+"""Reads a merchant's balance from totals, and from the movements that have no settlement line yet."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _HELD = "SELECT release_at, amount FROM reserves WHERE merchant_id = $1 AND rele
 
 
 async def read(session: Session, merchant_id: UUID, now: datetime) -> Balance:
-    """Return a merchant's balance. A merchant without any movement has zeros."""
+    """Return a merchant's balance. The balance of a merchant without movements is zero."""
     row = await session.fetchrow(_READ, merchant_id, now)
     assert row is not None
     held = await session.fetch(_HELD, merchant_id) if row["reserved"] else []

@@ -46,8 +46,8 @@ async def add(
 ) -> datetime | None:
     """Add an account and return when it takes effect: the first one now, a change after `delay`.
 
-    With `told`, the merchant gets the event bank_account.changed. Without it, only a first account is added; None if there
-    is one already.
+    With `told`, the merchant gets the event bank_account.changed. Without `told`, only a first account is added, and
+    the result is None if there is already one.
     """
     row = await session.fetchrow(
         _ADD, merchant_id, sealed.account_id, sealed.routing, sealed.account, sealed.last4, now, delay, told

@@ -13,7 +13,7 @@ from cuota.db.payout import terms_row
 from cuota.db.pool import Pool
 from cuota.db.session import Session
 
-# The database adds up the lines of a payout once more. A batch may have millions.
+# The database adds up the lines of a payout again, and a batch may have millions of lines.
 CLOSING_SECONDS = 60
 
 _MERCHANTS_DUE = "SELECT merchant_id FROM settlements WHERE close_at <= $1 ORDER BY close_at"
@@ -24,7 +24,7 @@ _CLOSE = "SELECT close_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS re
 
 
 class Closing(StrEnum):
-    """What a closing did: the results of the function close_batch."""
+    """The possible results of the function close_batch."""
 
     PAID = "paid"
     CARRIED = "carried"
@@ -35,7 +35,7 @@ class Closing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DueBatch:
-    """A cutoff that has come, and the terms that are in force at it."""
+    """A cutoff that has passed, and the terms in force at that time."""
 
     cutoff: datetime
     terms: SettlementTerms
@@ -43,7 +43,10 @@ class DueBatch:
 
 @dataclass(frozen=True, slots=True)
 class ClosingRequest:
-    """One closing. `pays` is whether the merchant is paid at this cutoff; the ids are for what the closing may create."""
+    """One closing.
+
+    `pays` says whether the merchant is paid at this cutoff. The ids are for the payout and reserve that it may create.
+    """
 
     merchant_id: UUID
     due: DueBatch
@@ -57,18 +60,18 @@ class ClosingRequest:
 
 
 async def merchants_due(session: Session, now: datetime) -> list[UUID]:
-    """Return the merchants whose next cutoff has come, the longest overdue first."""
+    """Return the merchants whose next cutoff has passed, the longest overdue first."""
     return [row["merchant_id"] for row in await fetch_across(session, _MERCHANTS_DUE, now)]
 
 
 async def due(session: Session, merchant_id: UUID, now: datetime) -> DueBatch | None:
-    """Return the merchant's next cutoff, or None if it has not come."""
+    """Return the merchant's next cutoff, or None if it has not passed yet."""
     row = await session.fetchrow(_DUE, merchant_id, now)
     return None if row is None else DueBatch(row["close_at"], terms_row.terms_of(row))
 
 
 async def close(pool: Pool, asked: ClosingRequest) -> Closing:
-    """Close the batch at this cutoff, in one transaction. It is closed once, whatever other workers do."""
+    """Close the batch at this cutoff, in one transaction. The batch is closed once, whatever other workers do."""
     terms = asked.due.terms
     async with pool.session() as session:
         await session.execute(f"SET statement_timeout = '{CLOSING_SECONDS}s'")

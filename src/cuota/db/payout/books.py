@@ -1,4 +1,4 @@
-"""The trial balance: what every account of the ledger holds at a time, over all merchants."""
+"""The trial balance: the balance of every ledger account at a time, over all merchants."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class AccountBalance:
 
     @property
     def balance(self) -> int:
-        """The debits less the credits."""
+        """Return the debits minus the credits."""
         return self.debits - self.credits
 
 
@@ -36,7 +36,7 @@ async def balances(pool: Pool, before: datetime) -> list[AccountBalance]:
     """Return every account's sums of all rows of the ledger that were written before a time."""
     debits, credits_ = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     async with pool.session() as session:
-        # No timeout: it reads the whole ledger, and nothing waits for it.
+        # This statement needs no timeout: it reads the whole ledger, and nothing waits for it.
         await session.execute("SET statement_timeout = 0")
         try:
             rows = [

@@ -15,7 +15,8 @@ _MERCHANTS_BEHIND = """SELECT f.merchant_id FROM feeds f LEFT JOIN settlements s
     WHERE f.last_position > coalesce(s.position, 0)
     UNION SELECT merchant_id FROM settlements WHERE close_at IS NULL AND lines > closed"""
 _BEGIN = "INSERT INTO settlements (merchant_id, closed_until) VALUES ($1, $2) ON CONFLICT DO NOTHING"
-# For a merchant without a cutoff: the time of its first open line, or else of the first movement in the next events.
+# If a merchant has no cutoff, this is the time of its first open line, or else of the first movement in the next
+# events.
 _NEXT = f"""
 SELECT s.position, s.close_at, coalesce(s.closed_until, $2) AS closed_until, CASE WHEN s.close_at IS NULL THEN coalesce((
     SELECT l.at FROM settlement_lines l WHERE l.merchant_id = $1 AND l.number = s.closed + 1
@@ -33,9 +34,9 @@ _SETTLE = "SELECT settle_movements($1, $2) AS events"
 
 @dataclass(frozen=True, slots=True)
 class NextMovements:
-    """What comes next for a merchant. `moved_at` is the time of the first open line or the next movement, or None.
+    """The next work for a merchant. `moved_at` is the time of the first open line or the next movement, or None.
 
-    `closed_until` is the last cutoff that is done, or the time at which the merchant's first line is written.
+    `closed_until` is the last closed cutoff, or the time at which the merchant's first line is written.
     """
 
     position: int
@@ -51,7 +52,7 @@ async def merchants_behind(session: Session) -> list[UUID]:
 
 
 async def next_movements(session: Session, merchant_id: UUID, now: datetime, most: int) -> NextMovements:
-    """Read what the next `most` events bring. A merchant without a row in settlements gets one."""
+    """Read the next work, looking at the next `most` events. A merchant without a row in settlements gets one."""
     row = await session.fetchrow(_NEXT, merchant_id, now, most)
     if row is None:
         await session.fetchrow(_BEGIN, merchant_id, now)
@@ -63,14 +64,18 @@ async def next_movements(session: Session, merchant_id: UUID, now: datetime, mos
 
 
 async def open_batch(session: Session, merchant_id: UUID, position: int, cutoff: datetime) -> None:
-    """Give a merchant that has no cutoff its next one. Does nothing if the feed was read on meanwhile."""
+    """Set the next cutoff of a merchant that has none.
+
+    Does nothing if another worker has read more of the feed meanwhile.
+    """
     await session.fetchrow(_OPEN, merchant_id, position, cutoff)
 
 
 async def settle(session: Session, merchant_id: UUID, most: int) -> int:
     """Write the lines of at most `most` further events. Return how many events were read.
 
-    That is 0 while another worker does it, and when the next movement belongs to a batch after the next cutoff.
+    The result is 0 while another worker writes lines, and if the next movement belongs to a batch after the next
+    cutoff.
     """
     row = await session.fetchrow(_SETTLE, merchant_id, most)
     assert row is not None

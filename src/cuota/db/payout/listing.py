@@ -49,7 +49,10 @@ class LineTotal:
 
 @dataclass(frozen=True, slots=True)
 class ListedLine:
-    """A settlement line with what a report says about its order. Both are None for a line without an order."""
+    """A settlement line with the time and the amount of its order.
+
+    Both are None for a line without an order.
+    """
 
     line: SettlementLine
     ordered_at: datetime | None
@@ -59,7 +62,10 @@ class ListedLine:
 async def payouts(
     session: Session, merchant_id: UUID, below: int, statuses: tuple[PayoutStatus, ...], limit: int
 ) -> list[Payout]:
-    """Return at most `limit` payouts whose number is less than `below`, newest first. No statuses: those of any status."""
+    """Return at most `limit` payouts whose number is less than `below`, newest first.
+
+    Without statuses, all statuses match.
+    """
     names = [status.value for status in statuses or tuple(PayoutStatus)]
     rows = await session.fetch(_PAGE, merchant_id, below, names, limit)
     return [payout_of(merchant_id, row) for row in rows]

@@ -1,4 +1,4 @@
-"""The losses of the operator by month and cause, as the ledger has them, over all merchants."""
+"""The operator's losses in the ledger, by month and cause, over all merchants."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _MERCHANT_LOSSES = _BY_MONTH.format(table="merchant_transfers")
 
 @dataclass(frozen=True, slots=True)
 class MonthlyLoss:
-    """What one posting added to the losses in one month, in cents; negative if it took something off. `count` is the number of rows."""
+    """The losses in one month by one posting, in cents; negative if the posting reduced the losses.
+
+    `count` is the number of rows.
+    """
 
     month: date
     posting: str
@@ -28,9 +31,9 @@ class MonthlyLoss:
 
 
 async def losses(pool: Pool, before: datetime) -> list[MonthlyLoss]:
-    """Return the losses of every month until a time, the newest month first, and in a month the largest loss first."""
+    """Return the losses of every month until a time: the newest month first, and within a month the largest loss first."""
     async with pool.session() as session:
-        # No timeout: it reads the whole ledger, and nothing waits for it.
+        # This statement needs no timeout: it reads the whole ledger, and nothing waits for it.
         await session.execute("SET statement_timeout = 0")
         try:
             rows = [

@@ -1,4 +1,4 @@
-"""What the operator sees of payouts: a list over all merchants, and the merchants whose payouts are paused."""
+"""Reads payouts for the operator: a list over all merchants, and the merchants whose payouts are paused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHOWN = """p.merchant_id, m.name, p.payout_id, p.number, p.status, p.amount, p.
         CASE WHEN p.released_at IS NULL THEN p.held_at END AS held_at"""
 _JOINED = """FROM payouts p JOIN bank_accounts b ON b.merchant_id = p.merchant_id AND b.account_id = p.account_id
         JOIN merchants m ON m.merchant_id = p.merchant_id"""
-# The newest first. A null argument means all. $4 and $5 are the last payout of the page before.
+# The newest payouts come first. A null argument matches all. $4 and $5 are the last payout of the previous page.
 _PAYOUTS = f"""SELECT {_SHOWN} {_JOINED}
     WHERE ($1::uuid IS NULL OR p.merchant_id = $1) AND ($2::text IS NULL OR p.status = $2)
         AND ($4::timestamptz IS NULL OR (p.closed_at <= $4 AND (p.closed_at < $4 OR p.payout_id > $5::uuid)))
@@ -77,19 +77,19 @@ async def payouts(
     limit: int,
     after: Position | None = None,
 ) -> list[ListedPayout]:
-    """Return the newest payouts, of one merchant or of all, with one status or with any, further back than `after`."""
+    """Return the newest payouts after the position `after`, of one merchant or all, with one status or any."""
     return _listed(await session.fetch(_PAYOUTS, merchant_id, status, limit, *(after or (None, None))))
 
 
 async def troubled(
     session: Session, today: date, limit: int, after: Position | None = None
 ) -> list[ListedPayout]:
-    """Return the payouts that a person must look at, the oldest first."""
+    """Return the payouts that a person must check, the oldest first."""
     return _listed(await session.fetch(_TROUBLED, today, limit, *(after or (None, None))))
 
 
 async def count_troubled(session: Session, today: date) -> int:
-    """Return how many payouts a person must look at."""
+    """Return how many payouts a person must check."""
     row = await session.fetchrow(_TROUBLES, today)
     return row["payouts"] if row else 0
 
@@ -123,5 +123,5 @@ def _listed(rows: list[Row]) -> list[ListedPayout]:
 
 
 async def paused(session: Session, merchant_id: UUID | None) -> list[PausedMerchant]:
-    """Return the merchants whose payouts are paused, longest first."""
+    """Return the merchants whose payouts are paused, beginning with the longest pause."""
     return [PausedMerchant(*row) for row in await session.fetch(_PAUSED, merchant_id)]

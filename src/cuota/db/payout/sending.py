@@ -1,4 +1,4 @@
-"""The payouts that the bank must be asked about: claim them, and record what it answered."""
+"""Claims the payouts that must be sent to the bank or looked up there, and records the bank's answers."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ async def move(
     reason: str | None = None,
     reference: str | None = None,
 ) -> list[PayoutStatus]:
-    """Bring a payout to what the bank answered: sent, paid, returned or rejected. Return the statuses that it passed.
+    """Change a payout's status to the bank's answer: sent, paid, returned or rejected. Return all new statuses.
 
-    An empty list means that it is there already, or that this is not possible any more.
+    An empty list means that the payout already has this status, or that the change is no longer possible.
     """
     row = await session.fetchrow(
         _MOVE, due.merchant_id, due.payout_id, target, now, reason, reference, look_at
@@ -87,7 +87,9 @@ async def move(
 
 
 async def later(session: Session, due: DuePayout, at: datetime | None, problem: str | None) -> None:
-    """Ask the bank again at that time. `problem` says why the last call failed; None after an answer that changed nothing.
+    """Call the bank again at that time.
+
+    `problem` says why the last call failed; it is None after an answer that changed nothing.
 
     Does nothing if another worker has claimed or moved the payout meanwhile.
     """
@@ -95,5 +97,5 @@ async def later(session: Session, due: DuePayout, at: datetime | None, problem: 
 
 
 async def count_created(session: Session) -> int:
-    """Return how many payouts of all merchants the bank has not been asked to pay yet."""
+    """Return how many payouts of all merchants have not been sent to the bank yet."""
     return sum(row["waiting"] for row in await fetch_across(session, _WAITING))

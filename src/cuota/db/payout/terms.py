@@ -1,4 +1,4 @@
-"""The versions of merchants' terms, and the fees that captures paid by them."""
+"""The versions of merchants' terms, and the fees of an order's captures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cuota.db.payout import terms_row
 from cuota.db.pool import Row
 from cuota.db.session import Session
 
-# What a fee needs. A merchant has few versions, usually none or one.
+# The columns that a fee needs. A merchant has few versions, usually none or one.
 TERMS = Nested(
     "terms",
     ("t.version", "t.valid_from", "t.percent", "t.fixed", "t.refund_fee"),
@@ -33,7 +33,7 @@ _ADD = """INSERT INTO merchant_terms (merchant_id, version, valid_from, percent,
 
 
 def versions_of(row: Row) -> tuple[SettlementTerms, ...]:
-    """Return the versions from a row with the columns of TERMS, with what a fee needs."""
+    """Return the versions from a row with the columns of TERMS. They have only the fields that a fee needs."""
     return tuple(
         SettlementTerms(version, valid_from, percent, fixed, RefundFee(refund_fee))
         for version, valid_from, percent, fixed, refund_fee in TERMS.of(row)
@@ -51,7 +51,7 @@ async def read_all(session: Session, merchant_id: UUID) -> list[SettlementTerms]
 
 
 async def add(session: Session, merchant_id: UUID, terms: SettlementTerms, now: datetime) -> None:
-    """Store a new version. Raises UniqueViolation if another one took its number meanwhile."""
+    """Store a new version. Raises UniqueViolation if another version got the same number meanwhile."""
     await session.fetchrow(
         _ADD, merchant_id, terms.version, terms.valid_from, terms.percent, terms.fixed, terms.refund_fee, terms.payout,
         terms.minimum, terms.reserve, terms.reserve_days, terms.time_zone, terms.cutoff, now,

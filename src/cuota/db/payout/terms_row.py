@@ -1,4 +1,4 @@
-"""One version of a merchant's terms as columns of a row, and which version is in force at a time, as a part of other statements."""
+"""Parts of statements that read the version of a merchant's terms that is in force at a time."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _SHOWN = f"""{MONEY}, {PLAN.columns}, {CARD}, p.agreed_at, p.time_zone, {SHOWN_N
     m.support_email, m.support_url, d.reference
 FROM plans p JOIN orders o ON o.merchant_id = $1 AND o.order_id = p.order_id JOIN merchants m ON m.merchant_id = $1
     JOIN order_details d ON d.merchant_id = $1 AND d.order_id = p.order_id {CARD_JOIN} {PLAN.join}"""
-# The same of all merchants: each part takes the merchant of its plan.
+# The same query for all merchants: each part uses the merchant of its plan.
 _SHOWN_OF_ALL = _SHOWN.replace("merchant_id = $1", "merchant_id = p.merchant_id")
 # Overdue plans come first, then plans with something left to pay, because consumers come to the page for these.
 _PLANS = f"""SELECT {_SHOWN_OF_ALL} WHERE p.consumer_id = $1 AND o.status = 'Approved'
@@ -144,7 +144,7 @@ class PlanDetail:
 async def open_session(
     session: Session, session_hash: bytes, now: datetime, ends_at: datetime, code_ends_at: datetime
 ) -> None:
-    """Create a browser's session. An open session is kept, unless a code sent now would be valid longer than the session."""
+    """Create a browser's session. Keep an open session, unless a code sent now would be valid longer than the session."""
     await session.fetchrow(_OPEN, session_hash, now, ends_at, code_ends_at)
 
 
@@ -157,12 +157,18 @@ async def read_session(session: Session, session_hash: bytes, now: datetime) -> 
 async def code_sent(
     session: Session, session_hash: bytes, phone: str, code_hash: bytes, ends_at: datetime, most: int
 ) -> bool:
-    """Store the code sent to this number, and forget the number proved before. False if `most` codes were sent already."""
+    """Store the code sent to this number, and forget the number verified before.
+
+    Return False if `most` codes were already sent.
+    """
     return await session.fetchrow(_CODE_SENT, session_hash, phone, code_hash, ends_at, most) is not None
 
 
 async def try_code(session: Session, session_hash: bytes) -> tuple[int, bytes, datetime] | None:
-    """Count a try before it is checked. Return (tries so far, the code's hash, its expiration), or None without a code."""
+    """Count an attempt before it is checked.
+
+    Return (attempts so far, the code's hash, its expiration), or None without a code.
+    """
     row = await session.fetchrow(_TRY, session_hash)
     return None if row is None else (row["code_tries"], row["code_hash"], row["code_ends_at"])
 
@@ -175,7 +181,7 @@ async def verified(
     new_hash: bytes,
     ends_at: datetime,
 ) -> bool:
-    """Mark the right code as used, and give the session a new secret. False if the code was used before."""
+    """Mark the right code as used, and give the session a new secret. Return False if the code was used before."""
     row = await session.fetchrow(_VERIFIED, session_hash, consumer_id, code_hash, new_hash, ends_at)
     return row is not None
 

@@ -13,9 +13,10 @@ from cuota.db.session import Session
 Subjects = Mapping[Subject, bytes]
 
 _THESE = "unnest($1::text[], $2::bytea[]) AS q (subject, value_hash)"
-# $5 and after are when the windows of LIMITS begin. The row is locked while its windows are counted, so concurrent attempts cannot
-# exceed the limit. There is one statement for each subject, with VALUES, because Citus does not pass parameters on to the SET of
-# an INSERT ... SELECT. All attempts take the subjects in the same order, so that two attempts never deadlock.
+# $5 and the parameters after it are the times at which the windows of LIMITS begin. The row is locked while its windows
+# are counted, so concurrent attempts cannot exceed the limit. There is one statement for each subject, with VALUES,
+# because Citus does not pass parameters on to the SET of an INSERT ... SELECT. All attempts take the subjects in the
+# same order, so that two attempts never deadlock.
 _FULL = " OR ".join(
     f"cardinality(later_than(t.asked, ${number}::timestamptz)) >= {most}"
     for number, (_, most) in enumerate(LIMITS, 5)
@@ -36,7 +37,10 @@ KEPT = timedelta(days=60)
 
 
 async def ask(pool: Pool, subjects: Subjects, now: datetime) -> datetime | None:
-    """Count one attempt for all subjects, or for none. Return None if it is allowed, otherwise when the next one is."""
+    """Count one attempt for all subjects, or for none.
+
+    Return None if it is allowed, otherwise when the next attempt is allowed.
+    """
     since = [now - window for window, _ in LIMITS]
     async with pool.session() as connection:
         begun = connection.transaction()

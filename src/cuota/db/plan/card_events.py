@@ -1,4 +1,4 @@
-"""What card processors reported: each event is stored once, claimed by a worker, and applied once."""
+"""The events of card processors: each event is stored once, claimed by a worker, and applied once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cuota.db.session import Session
 # The lease of a claim. If the worker dies, another one continues after this time. It is longer than a call of a rail takes.
 LEASE = timedelta(seconds=60)
 
-# An order that we do not have is another installation's, with the same processor. Nothing is stored then.
+# An unknown order belongs to another installation with the same processor. Then nothing is stored.
 _STORE = """INSERT INTO card_events (merchant_id, rail, event_id, order_id, kind, at, charge_id, card_refund_id, amount, reason,
         reference, status, card_token, card_brand, card_last4, respond_by, received_at, try_at)
     SELECT o.merchant_id, $3, $4, o.order_id, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $17
@@ -88,7 +88,7 @@ class DueEvent:
 
 @dataclass(frozen=True, slots=True)
 class KnownRefund:
-    """A card refund as it is recorded. The amount is in cents."""
+    """A stored card refund. The amount is in cents."""
 
     charge_id: UUID
     amount: int
@@ -96,7 +96,7 @@ class KnownRefund:
 
 
 async def store(session: Session, new: NewEvent, now: datetime) -> bool:
-    """Store an event. Return False if it is stored already, or if we do not have its order."""
+    """Store an event. Return False if it is already stored, or if we do not have its order."""
     row = await session.fetchrow(
         _STORE, new.merchant_id, new.order_id, new.rail, new.event_id, new.kind, new.at, new.charge_id, new.card_refund_id,
         new.amount, new.reason, new.reference, new.status, new.card_token, new.card_brand, new.card_last4,
@@ -111,7 +111,7 @@ async def claim(session: Session, now: datetime, limit: int) -> list[DueEvent]:
 
 
 async def applied(session: Session, due: DueEvent, now: datetime) -> bool:
-    """Record that an event was applied. Return False if another worker recorded it already."""
+    """Record that an event was applied. Return False if another worker has already recorded it."""
     return await session.fetchrow(_APPLIED, due.merchant_id, due.rail, due.event_id, now) is not None
 
 

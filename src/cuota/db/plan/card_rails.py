@@ -1,4 +1,4 @@
-"""How far the events of each card rail's processor were fetched. One worker at a time fetches them."""
+"""Records up to which time the events of each card rail's processor were fetched. One worker at a time fetches them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from datetime import datetime, timedelta
 
 from cuota.db.session import Session
 
-# By the real clock, and by the service's clock: moving the sandbox's clock stops once a day to fetch events.
+# The fetch is due by the real clock or by the service's clock: a move of the sandbox's clock stops once a day to fetch
+# events.
 EVERY = timedelta(minutes=5)
 AT_LEAST_EVERY = timedelta(days=1)
 
 _BEGIN = """INSERT INTO card_rails (name, reconciled_until, due_at, checked_at)
     SELECT name, $2, $2, '-infinity' FROM unnest($1::text[]) AS n (name)
     WHERE NOT EXISTS (SELECT FROM card_rails r WHERE r.name = n.name) ON CONFLICT DO NOTHING"""
-# The new due_at is the claim: another worker finds the row not due.
+# The new due_at is the claim: for another worker, the row is then not due.
 _CLAIM = """UPDATE card_rails SET due_at = $2::timestamptz + $5, checked_at = $3
     WHERE name = ANY ($1::text[]) AND (due_at <= $2 OR checked_at <= $3::timestamptz - $4::interval)
     RETURNING name, coalesce(newest_event_at, least(reconciled_until, $3)) AS since"""
@@ -29,7 +30,7 @@ async def begin(session: Session, names: list[str], now: datetime) -> None:
 
 
 async def claim(session: Session, names: list[str], now: datetime, real: datetime) -> dict[str, datetime]:
-    """Claim the rails whose events are due to be fetched. Return since when, by name.
+    """Claim the rails whose events are due to be fetched. Return the time since which to fetch, by name.
 
     That is the time of the newest event that was fetched: a processor has a clock of its own, and the sandbox moves ours. Before
     the first event it is the time of the first fetch, by the earlier of the two clocks here.

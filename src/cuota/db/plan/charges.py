@@ -109,7 +109,7 @@ async def still_pending(session: Session, due: DueRefund) -> bool:
 
 
 async def try_again(session: Session, due: DueRefund, at: datetime, reason: str) -> None:
-    """Record that the rail did not answer, and retry at `at`."""
+    """Record that the rail did not answer. The refund is retried at `at`."""
     await session.fetchrow(_AGAIN, due.merchant_id, due.order_id, due.card_refund_id, at, reason)
 
 

@@ -54,7 +54,7 @@ RETURNING m.merchant_id, m.order_id, m.message_id, m.kind, m.installment, m.amou
     g.reasons, g.credit_limit, coalesce(g.consumer_id, v.consumer_id) AS consumer_id, v.time_zone AS review_zone, o.token,
     o.expires_at, o.status = 'Created' AND o.charging IS NULL AS is_open
 """
-# Consumers belong to no merchant, so they are read apart.
+# Consumers belong to no merchant, so a separate statement reads them.
 _CONSUMERS = "SELECT consumer_id, phone, profile FROM consumers WHERE consumer_id = ANY ($1::uuid[])"
 _SETTLED = """UPDATE messages SET state = $4, reason = $5, settled_at = $6, said = $7, try_at = NULL
     WHERE merchant_id = $1 AND order_id = $2 AND message_id = $3 AND state = 'pending'"""
@@ -66,7 +66,7 @@ _LATER = """UPDATE messages SET try_at = $4, tries = greatest(tries - 1, 0)
 
 @dataclass(frozen=True, slots=True)
 class Declined:
-    """Why an order was declined, and who is told. The amounts are in cents."""
+    """The reasons of a declined order, and the recipient of the letter. The amounts are in cents."""
 
     reasons: tuple[str, ...]
     limit: int | None
@@ -88,7 +88,7 @@ class ReviewedCheckout:
 
 @dataclass(frozen=True, slots=True)
 class DueMessage:
-    """A claimed message, its recipient, and what its text is made of. `tries` includes the coming try.
+    """A claimed message, its recipient, and the data for its text. `tries` includes the next attempt.
 
     `reference` is the merchant's own number of the order. `card` is the card that pays the plan, `cards` are the cards
     that paid so far, by charge. `zone` is the consumer's time zone, `agreement` the agreement that was accepted.
@@ -191,10 +191,10 @@ async def settle(
 
 
 async def wait_for_day(session: Session, due: DueMessage, at: datetime) -> None:
-    """It is night in the consumer's time zone: send at `at`, as if the message had not been claimed."""
+    """Postpone a message during the consumer's night: it is sent at `at`, as if it had not been claimed."""
     await session.fetchrow(_LATER, due.merchant_id, due.order_id, due.notice.notice_id, at)
 
 
 async def try_again(session: Session, due: DueMessage, at: datetime, reason: str) -> None:
-    """The rail could not send the message: retry at `at`."""
+    """Record that the rail could not send the message. It is retried at `at`."""
     await session.fetchrow(_AGAIN, due.merchant_id, due.order_id, due.notice.notice_id, at, reason)

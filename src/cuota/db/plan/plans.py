@@ -35,9 +35,9 @@ WHERE o.merchant_id = $1 AND o.order_id = $2 AND o.status = 'Approved'
 class Agreed:
     """An approved order with its plan, the consumer's time zone, and the card that pays.
 
-    `card_told` is when the consumer last got a message about a changed card. `declined_at` are the latest times at which the
-    card declined a payment: of this plan, or of any plan of the card (`flows/plan/collect_installments.py`). `refused`: a decline in
-    any plan said that the card must never be charged again.
+    `card_told` is the time of the consumer's last message about a changed card. `declined_at` are the latest times at
+    which the card declined a payment: of this plan, or of any plan of the card (`flows/plan/collect_installments.py`).
+    `refused`: a decline in any plan said that the card must never be charged again.
     """
 
     found: Found
@@ -64,7 +64,7 @@ def card_of(row: Row) -> PlanCard:
 
 
 async def read(session: Session, merchant_id: UUID, order_id: UUID) -> Agreed | None:
-    """Read the order and plan in one round trip. None if the consumer has not agreed to a plan."""
+    """Read the order and plan in one round trip. Return None if the consumer has not agreed to a plan."""
     row = await session.fetchrow(_AGREED, merchant_id, order_id)
     if row is None:
         return None

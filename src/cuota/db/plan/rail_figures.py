@@ -1,4 +1,4 @@
-"""What is stored about each card rail, for the operators' command `cuota rails`."""
+"""Reads figures and events of each card rail, for the operators' command `cuota rails`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """An event that an operator must look at. The amount is in cents."""
+    """An event that an operator must check. The amount is in cents."""
 
     rail: str
     merchant_id: UUID
@@ -60,7 +60,7 @@ class Noted:
 async def figures(
     session: Session, active: str, since: datetime, asked_before: datetime
 ) -> dict[str, Figures]:
-    """Return the numbers of each rail by its name: charges after `since`, and those without an answer before `asked_before`."""
+    """Return the numbers of each rail by name: charges after `since`, and charges before `asked_before` without an answer."""
     charged = {row["rail"]: row for row in await session.fetch(_CHARGES, active, since)}
     pending = {row["rail"]: row for row in await session.fetch(_PENDING, active, asked_before)}
     places = {row["name"]: row for row in await session.fetch(_PLACES)}
@@ -91,5 +91,5 @@ async def open_disputes(session: Session, limit: int) -> list[Noted]:
 
 
 async def money_back(session: Session, limit: int) -> list[Noted]:
-    """Return the refunds that were made elsewhere and those that failed later, newest first."""
+    """Return the refunds that were made elsewhere, and the refunds that failed later, newest first."""
     return [Noted(*row) for row in await session.fetch(_MONEY_BACK, limit)]

@@ -1,4 +1,4 @@
-"""Finds overdue installments that are to be written off, and saves that they were."""
+"""Finds overdue installments that must be written off, and saves write-offs."""
 
 from __future__ import annotations
 

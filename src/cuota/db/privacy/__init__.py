@@ -1,1 +1,1 @@
-"""Personal data: finding, exporting, erasing, and deleting it after its age limit."""
+"""Finds, exports and erases personal data, and deletes it after its age limit."""

@@ -1,4 +1,4 @@
-"""The erased consumers whom a card processor has not deleted yet. One worker at a time asks the processor."""
+"""The erased consumers whom a card processor has not deleted yet. One worker at a time calls the processor."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class DueErasure:
 
 
 async def add(session: Session, rails: list[str], consumer_id: UUID, now: datetime) -> None:
-    """Let each of these rails' processors delete the consumer."""
+    """Store that each of these rails' processors must delete the consumer."""
     await session.fetch(_ADD, rails, consumer_id, now)
 
 
@@ -50,7 +50,7 @@ async def done(session: Session, due: DueErasure) -> None:
 
 
 async def try_later(session: Session, due: DueErasure, now: datetime) -> None:
-    """Record that the processor did not answer. The pause doubles with each try."""
+    """Record that the processor did not answer. The pause doubles with each attempt."""
     pause = min(FIRST_PAUSE * 2 ** min(due.tries - 1, 10), LONGEST_PAUSE)
     await session.fetchrow(_LATER, due.rail, due.consumer_id, due.erased_at, now + pause)
 

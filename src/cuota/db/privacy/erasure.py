@@ -64,7 +64,7 @@ _REVIEWED = (
 )
 # The texts and files of disputes, and where a parcel went.
 _WRITTEN = "UPDATE dispute_evidence SET text = NULL WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND text IS NOT NULL"
-# Also files whose statement was never saved, because the service was killed in between.
+# This includes files whose statement was never saved because the service was killed in between.
 _FILES = """DELETE FROM dispute_files f USING disputes d WHERE f.merchant_id = $1 AND d.merchant_id = $1
     AND d.order_id = ANY ($2::uuid[]) AND f.dispute_id = d.dispute_id"""
 _RETURNS = """UPDATE return_notices SET carrier = '', tracking = ''
@@ -81,7 +81,7 @@ _BROWSERS = "DELETE FROM checkout_sessions WHERE merchant_id = $1 AND order_id =
 _OTHER_BROWSERS = "DELETE FROM checkout_sessions WHERE phone = $1 OR consumer_id = $2 RETURNING 1"
 _ACCOUNT = "DELETE FROM account_sessions WHERE phone = $1 OR consumer_id = $2 RETURNING 1"
 _REMEMBERED = "DELETE FROM remembered_browsers WHERE consumer_id = $1 RETURNING 1"
-# The rail to Stripe deletes these there (flows/privacy/forget_cards.py).
+# The rail to Stripe also deletes these customers at Stripe (flows/privacy/forget_cards.py).
 AT_STRIPE = """WITH gone AS (DELETE FROM card_processor.customers WHERE consumer_id = $1 RETURNING customer, account, consumer_id)
     INSERT INTO card_processor.erased_customers (customer, account, consumer_id) SELECT customer, account, consumer_id FROM gone
     ON CONFLICT DO NOTHING"""
@@ -97,14 +97,14 @@ UNION SELECT profile ->> 'email' FROM checkout_sessions WHERE consumer_id = $1
 
 @dataclass(slots=True)
 class Theirs:
-    """The orders of one consumer, by merchant. `proved` are those in which the number was confirmed by a code."""
+    """The orders of one consumer, by merchant. `proved` are the orders in which a code confirmed the number."""
 
     orders: dict[UUID, list[UUID]] = field(default_factory=lambda: defaultdict(list))
     proved: set[UUID] = field(default_factory=set)
 
     @property
     def count(self) -> int:
-        """The number of orders."""
+        """Return the number of orders."""
         return sum(map(len, self.orders.values()))
 
 
@@ -137,14 +137,17 @@ async def standing(session: Session, theirs: Theirs) -> list[OpenObligations]:
 
 
 async def mails(session: Session, consumer_id: UUID) -> list[str]:
-    """Return every mail address that the consumer gave."""
+    """Return every mail address that the consumer entered."""
     return [row["email"] for row in await session.fetch(_MAILS, consumer_id) if row["email"]]
 
 
 async def blank_orders(
     session: Session, merchant_id: UUID, order_ids: Iterable[UUID], now: datetime, new_id: UUID | None = None
 ) -> tuple[int, int]:
-    """Remove the consumer from orders and plans. Return how many of each. `new_id` replaces the id and belongs to nobody."""
+    """Remove the consumer from orders and plans.
+
+    Return how many of each. `new_id`, which belongs to nobody, replaces the id.
+    """
     ids = list(order_ids)
     # First, because this locks the merchant's terms: an erasure and the retention job, which lock several rows of each table, run
     # one after the other for each merchant, and never deadlock.

@@ -1,6 +1,6 @@
 """Reads everything that is stored about one consumer, row by row, for `cuota consumer export`.
 
-TREATED says for every table how personal data in it is handled. A test compares it with the catalog, so that a new table is
+TREATED has the handling of personal data for every table. A test compares it with the catalog, so that a new table is
 never forgotten.
 """
 
@@ -14,9 +14,9 @@ from cuota.db.privacy.erasure import Theirs
 from cuota.db.session import Session
 
 ERASED = "erased on request"
-TERM = "erased on request, and gone after its term"
-NOBODY = "names nobody: stays with the books"
-GOES = "names nobody: gone after its term"
+TERM = "erased on request, and deleted after its term"
+NOBODY = "contains no names: stays with the ledger"
+GOES = "contains no names: deleted after its term"
 HASHED = "a keyed hash that cannot be read"
 OTHER = "nothing about a consumer"
 SANDBOX = "sandbox only: test data"

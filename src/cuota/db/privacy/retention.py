@@ -11,7 +11,7 @@ from cuota.db.privacy.erasure import blank_orders
 from cuota.db.session import Session
 
 BATCH = 200
-# An order that is still open this long after its limit is stuck. It must not block the orders behind it for ever.
+# An order that is still open this long after its limit is stuck. It must not block the orders behind it forever.
 STUCK = timedelta(days=30)
 ZERO = UUID(int=0)
 CONSUMERS = "consumers"
@@ -56,10 +56,10 @@ _FORGET_CONSUMERS = (
 
 
 async def blank_ended_orders(pool: Pool, status: str, before: datetime, now: datetime) -> int:
-    """Remove the consumer from orders that ended as `status` and are older. Return how many were looked at.
+    """Remove the consumer from older orders that ended as `status`. Return how many orders were checked.
 
-    There is one batch for each merchant. Each order is looked at once for each status, so a longer limit set later
-    restores nothing.
+    There is one batch for each merchant. Each order is checked once for each status, so a longer limit that is set
+    later restores nothing.
     """
     merchants = await fetch_across(pool, _MERCHANTS_WITH_ORDERS, status, before, ZERO)
     return sum([await _blank_some(pool, row["merchant_id"], status, before, now) for row in merchants])
@@ -85,12 +85,12 @@ async def _blank_some(pool: Pool, merchant_id: UUID, status: str, before: dateti
 
 
 async def forget_messages(pool: Pool, before: datetime) -> int:
-    """Delete messages that were settled before this time. Return how many."""
+    """Delete messages that were sent or failed before this time. Return how many there were."""
     return await _forget(pool, _MERCHANTS_WITH_MESSAGES, _MESSAGES, before)
 
 
 async def forget_attempts(pool: Pool, before: datetime) -> int:
-    """Delete delivery attempts that were made before this time. Return how many."""
+    """Delete delivery attempts that were made before this time. Return how many there were."""
     return await _forget(pool, _MERCHANTS_WITH_ATTEMPTS, _ATTEMPTS, before)
 
 
@@ -100,7 +100,7 @@ async def _forget(pool: Pool, merchants: str, some: str, before: datetime) -> in
 
 
 async def forget_consumers(pool: Pool, before: datetime) -> int:
-    """Delete people who gave their details and never agreed to a plan. Return how many were looked at."""
+    """Delete people who entered their details and never agreed to a plan. Return how many were checked."""
     await pool.fetchrow(_BEGIN, ZERO, CONSUMERS, ZERO)
     async with pool.session() as session, session.transaction():
         place = await session.fetchrow(_PLACE, ZERO, CONSUMERS)

@@ -103,7 +103,7 @@ async def read(session: Session, decision_id: UUID) -> Made | None:
 
 
 async def read_of_order(session: Session, merchant_id: UUID, order_id: UUID) -> list[Made]:
-    """Return every decision about an order, earliest first. Each card that the consumer tried had its own decision."""
+    """Return every decision about an order, earliest first. Each card that the consumer tried has its own decision."""
     return [_made(row) for row in await session.fetch(_OF_ORDER, merchant_id, order_id)]
 
 

@@ -16,7 +16,7 @@ from cuota.db.session import Session
 # The reasons by which card rails say that the cardholder disputed a charge.
 DISPUTED = ("card_stolen", "disputed", "fraudulent")
 DECLINED_DAYS = timedelta(days=30)
-# A merchant's captures and disputes of this many days are a fact. Background jobs count them for each day.
+# A decision uses a merchant's captures and disputes of this many days. Background jobs count them for each day.
 DISPUTE_DAYS = 90
 # Higher than the limit of any policy. A signal that was seen very often is counted only up to here.
 MOST_SEEN = 1000
@@ -149,7 +149,7 @@ class RiskHistory:
 
 
 async def read(session: Session, asked: HistoryQuery) -> RiskHistory:
-    """Read everything in one statement. What is reserved must have been read before (db/risk/reservations)."""
+    """Read everything in one statement. The reservations must be read before this (db/risk/reservations)."""
     tried = [value for kind in _KINDS for value in (asked.signals.get(kind), asked.since[kind])]
     since = asked.at - DECLINED_DAYS
     ids = (asked.merchant_id, asked.order_id, asked.consumer_id)
@@ -203,7 +203,7 @@ async def lock(session: Session, consumer_id: UUID) -> None:
 
 
 async def changed(session: Session, consumer_id: UUID) -> None:
-    """Change the version of the consumer's exposure, so that the previous release does not save what it decided before."""
+    """Change the version of the consumer's exposure, so that the previous release does not save earlier decisions."""
     await session.fetchrow(_CHANGED, consumer_id)
 
 

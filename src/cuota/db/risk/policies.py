@@ -23,7 +23,7 @@ async def keep(session: Session, version: str, text: str) -> str:
 
 
 async def seal(session: Session, version: str, text: str) -> bool:
-    """From now on, the version means this text for good. Return False if the version has another text."""
+    """Make the version refer to this text permanently. Return False if the version has another text."""
     await session.fetchrow(_SEAL, version, text)
     return await session.fetchrow(_SEALED, version, text) is not None
 

@@ -13,7 +13,7 @@ from uuid import UUID
 from cuota.db.session import Session
 
 # Longer than a press of the button takes from its reservation to its save. After a crash, other orders of the consumer
-# count the reservation for so long.
+# count the reservation for this long.
 HOLDS_SECONDS = 30
 
 _RESERVE = "SELECT reserve_exposure($1, $2, $3, $4, $5, $6) AS reserved"

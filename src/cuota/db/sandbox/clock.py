@@ -38,7 +38,8 @@ WAITING = (
         "failures > 0 AND charge_id IS NULL AND written_off_at IS NULL AND amount + fee > 0",
     ),
 )
-# Fetching what card processors report is always due again, so the operator is not told of it, nor of the end of a pause of payouts.
+# Fetching the events of card processors is always due again, so it is not shown to the operator. Neither is the end of
+# a pause of payouts.
 _STOPS = (*WAITING, ("card_rails", "due_at", "true"), ("settlements", "resume_at", "true"))
 
 _NOW = "CASE WHEN moving_until > clock_timestamp() AND held_at IS NOT NULL THEN held_at ELSE clock_timestamp() + ahead END"
@@ -55,7 +56,7 @@ FROM instant RETURNING held_at
 """
 _SET = "UPDATE sandbox_clock SET held_at = $1, ahead = $1 - clock_timestamp()"
 _HAS_ORDERS = "SELECT EXISTS (SELECT FROM orders) AS found"
-# The card processors have reported nothing yet, so they are asked from the new beginning on.
+# The card processors have reported nothing yet, so their events are fetched from the new beginning.
 _RAILS_AT = "UPDATE card_rails SET reconciled_until = $1, due_at = $1, newest_event_at = NULL"
 # PostgreSQL shows the upper and the lower half of a lock's number.
 _SHARING = """SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ShareLock' AND granted AND objsubid = 1
@@ -148,7 +149,7 @@ async def hold(session: Session, at: datetime) -> datetime:
 
 
 async def set_to(session: Session, at: datetime) -> None:
-    """Stop the clock at any instant, also an earlier one, for a rewind."""
+    """Stop the clock at any instant, even an earlier one, for a rewind."""
     await session.fetchrow(_SET, at)
 
 
@@ -213,7 +214,7 @@ async def unlock(connection: Connection, lock: int) -> None:
 
 @contextlib.asynccontextmanager
 async def connected(where: dict[str, Any], *, owner: bool = False) -> AsyncIterator[Connection]:
-    """Open a connection like `connect`, and close it at the end, which releases its locks.
+    """Open a connection like `connect`. Close it at the end of the block, which releases its locks.
 
     With `owner`, connect as the user in `where`, who owns the tables.
     """
@@ -229,5 +230,5 @@ async def connected(where: dict[str, Any], *, owner: bool = False) -> AsyncItera
 
 
 async def done_at(session: Session, at: datetime) -> dict[str, int]:
-    """Return counts of payments, messages and payouts that were done while the clock stood still at an instant, by description."""
+    """Return counts by description: the payments, messages and payouts made while the clock stood still at an instant."""
     return {row["what"]: row["rows"] for row in await session.fetch(_PAID, at)}

@@ -1,4 +1,4 @@
-"""What the disputes of one order say about the order and its ledger."""
+"""The rules that an order's disputes, the order and its ledger must satisfy."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def causes(disputes: list[StoredDispute]) -> set[UUID]:
 
 
 def taken_back(disputes: list[StoredDispute]) -> int:
-    """Return what card networks have taken back and did not return, in cents."""
+    """Return the cents that card networks took back and did not return."""
     return sum(each.amount for each in disputes if each.is_chargeback and each.outcome != "won")
 
 
@@ -51,7 +51,7 @@ def undecided(disputes: list[StoredDispute]) -> int:
 
 
 def returned_by_networks(disputes: list[StoredDispute], ledger: list[Transfer]) -> Counter[UUID]:
-    """Return what lost chargebacks returned of each charge, in cents, without what Cuota bears beyond the plan."""
+    """Return the cents of each charge that lost chargebacks returned, without the part that Cuota bears beyond the plan."""
     parts = Counter[UUID]()
     voids = [t.amount for t in ledger if t.posting == "chargeback_void"]
     for each in disputes:
@@ -98,7 +98,10 @@ def disagreements(
 
 
 def _expected(dispute: StoredDispute) -> dict[str, int]:
-    """Return what the ledger must have posted when the dispute was opened. A chargeback may withhold less than its amount."""
+    """Return the postings that the ledger must have for the opening of the dispute.
+
+    A chargeback may withhold less than its amount.
+    """
     if dispute.is_chargeback:
         return {"chargeback": dispute.amount}
     return {"chargeback": 0, "dispute_withheld": dispute.amount}

@@ -1,4 +1,4 @@
-"""Computes the fees that a merchant paid for an order's captures again, from the terms and the ledger."""
+"""Computes a merchant's fees for an order's captures again, from the terms and the ledger."""
 
 from __future__ import annotations
 

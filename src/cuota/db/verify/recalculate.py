@@ -34,9 +34,10 @@ WITH RECURSIVE held AS (
 )
 SELECT merchant_id FROM held WHERE merchant_id IS NOT NULL UNION SELECT merchant_id FROM merchants
 """
-# The same on a Citus cluster, which cannot jump over all shards: each shard reads its part of the ledger's index.
+# The same query for a Citus cluster, which cannot jump over all shards. Each shard reads its part of the ledger's
+# index.
 _MERCHANTS_OF_SHARDS = "SELECT DISTINCT merchant_id FROM transfers UNION SELECT merchant_id FROM merchants"
-# By the name of the fact in verify/rules.py.
+# The keys are the names of the facts in verify/rules.py.
 _ROWS = {
     "ledger": Nested(
         "ledger",
@@ -136,7 +137,7 @@ class Disagreement:
 
 @dataclass(slots=True)
 class VerifyReport:
-    """How many orders were checked, and which rows disagree."""
+    """The number of checked orders, and the rows that disagree."""
 
     orders: int = 0
     transfers: int = 0
@@ -147,7 +148,7 @@ async def verify(pool: Pool, told: OnProgress = untold) -> VerifyReport:
     """Check every order of every merchant, its settlement and payouts, and the reservations of consumers. `told` is called with the number of orders checked so far, and of all orders."""
     report = VerifyReport()
     async with pool.session() as session:
-        # No timeout: nothing waits for this, and a large merchant takes longer than a request may.
+        # This statement has no timeout: nothing waits for it, and a large merchant takes longer than a request may.
         await session.execute("SET statement_timeout = 0")
         try:
             total = await session.fetchval("SELECT count(*) FROM orders")

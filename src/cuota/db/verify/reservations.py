@@ -11,8 +11,8 @@ from cuota.db.session import Session
 _RESERVED = """SELECT consumer_id, ticket, merchant_id, order_id, amount, expires_at FROM consumer_reservations
     ORDER BY consumer_id, ticket"""
 _ORDER = "SELECT status, amount + fee AS whole FROM orders WHERE merchant_id = $1 AND order_id = $2"
-# Evidence that the service ran later, by the real clock: a stopped service settles nothing, and a restored backup shows what
-# was reserved at that moment.
+# These rows prove that the service ran later, by the real clock. A stopped service settles no reservations, and a
+# restored backup still has the reservations of its moment.
 _SERVED_AT = "SELECT max(created_at) AS at FROM checkout_sessions WHERE merchant_id = $1"
 LATE = timedelta(hours=1)
 

@@ -1,4 +1,4 @@
-"""Checks settlement lines, payouts, reserves and their ledger: every merchant's, in batches, in constant memory."""
+"""Checks every merchant's settlement lines, payouts, reserves and their ledger, in batches and in constant memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CROSS JOIN LATERAL (SELECT coalesce(sum(l.net) FILTER (WHERE l.type IN ('capture
         SELECT coalesce(max(h.number), 0) FROM settlement_lines h
         WHERE h.merchant_id = $1 AND h.number > s.closed AND h.type = 'reserve_held'))) v
 """
-# What the feed and the ledger say about each line, and the line. Only pairs that differ are returned.
+# Each line beside its values in the feed and the ledger. Only pairs that differ are returned.
 _MOVED = """
 SELECT x.*, l.number, l.order_id AS line_order, l.reference AS line_reference, l.gross AS line_gross, l.fee AS line_fee,
     l.net AS line_net, l.currency AS line_currency, l.at AS line_at, l.sequence AS line_sequence
@@ -59,7 +59,7 @@ WHERE (l.order_id, l.reference, l.net, l.currency, l.at, l.sequence) IS DISTINCT
     OR (l.gross, l.fee) <> CASE WHEN x.type IN ('fee', 'fee_returned') THEN (0::bigint, x.net) ELSE (x.net, 0::bigint) END
 ORDER BY x.position LIMIT 1000
 """
-# Lines that no row of the ledger has caused.
+# Lines without a row of the ledger.
 _STRAY = """
 SELECT l.number, l.type, l.order_id, l.cause, l.net FROM settlement_lines l
 WHERE l.merchant_id = $1 AND l.number > $2 AND l.number <= $3 AND NOT EXISTS (
@@ -106,7 +106,7 @@ CROSS JOIN LATERAL (SELECT max(t.amount) FILTER (WHERE t.posting = 'reserve_held
     WHERE t.merchant_id = $1 AND t.cause = v.reserve_id) t
 WHERE v.merchant_id = $1 AND v.reserve_id > $2 ORDER BY v.reserve_id LIMIT $3
 """
-# Each is read in batches after the last key, and judged row by row.
+# Each of these is read in batches after the last key, and checked row by row.
 _ROW_BY_ROW = (
     (_TRANSFERS, "number", 0, "cause", settlement_rules.transfer),
     (_PAYOUTS, "number", 0, "payout_id", settlement_rules.payout),

@@ -34,7 +34,7 @@ _LET_GO = f"""WITH held AS MATERIALIZED (
 
 
 class Claim(NamedTuple):
-    """One claimed delivery, with the number of the try for which it was claimed."""
+    """One claimed delivery, with the number of the attempt for which it was claimed."""
 
     merchant_id: UUID
     order_id: UUID

@@ -20,7 +20,7 @@ LEASE = timedelta(seconds=40)
 # A claim reads this many rows beyond its limit, because some rows must wait for an earlier event of the same order.
 LOOK_PAST = 48
 # A delivery that waits for an earlier event is normally made due when the earlier result is recorded. If the claim and the
-# recording happen at the same moment, the delivery is looked at again after this time.
+# recording happen at the same moment, the delivery is checked again after this time.
 LOOK_AGAIN = timedelta(seconds=2)
 
 # Statements that look up single rows by key test `try_at IS NOT NULL` instead of `state = 'pending'`. Otherwise the planner,
@@ -158,7 +158,7 @@ class Lane(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A delivery that this worker has claimed. `tries` includes the coming try; `failed` counts the tries that failed."""
+    """A delivery that this worker has claimed. `tries` includes the next attempt; `failed` counts the failed attempts."""
 
     merchant_id: UUID
     order_id: UUID
@@ -171,18 +171,18 @@ class Claimed:
 
     @property
     def lane(self) -> Lane:
-        """The queue of this delivery."""
+        """Return the queue of this delivery."""
         return Lane(self.merchant_id, self.receiver, self.host)
 
     @property
     def claim(self) -> Claim:
-        """The claim that identifies this delivery and this try."""
+        """Return the claim that identifies this delivery and this attempt."""
         return Claim(self.merchant_id, self.order_id, self.sequence, self.receiver, self.tries)
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of one try: the attempt, the new `state` of the delivery, and the time of the next try."""
+    """The result of one attempt: the attempt, the new `state` of the delivery, and the time of the next attempt."""
 
     claimed: Claimed
     attempt: Attempt

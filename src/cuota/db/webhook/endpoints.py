@@ -14,8 +14,8 @@ _COLUMNS = (
 _INSERT = f"INSERT INTO webhook_endpoints ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 _LIST = f"""SELECT {_COLUMNS} FROM webhook_endpoints
     WHERE merchant_id = $1 AND state <> 'deleted' ORDER BY created_at, endpoint_id"""
-# The merchant's row is the lock of its list. Counting is a separate statement, so that it sees what other transactions
-# added.
+# The merchant's row is the lock of the merchant's list. Counting is a separate statement, so that it sees the endpoints
+# that other transactions added.
 _LOCK_LIST = "SELECT 1 FROM merchants WHERE merchant_id = $1 FOR NO KEY UPDATE"
 _COUNT = "SELECT count(*) AS held FROM webhook_endpoints WHERE merchant_id = $1 AND state <> 'deleted'"
 _READ = f"SELECT {_COLUMNS} FROM webhook_endpoints WHERE merchant_id = $1 AND endpoint_id = $2 AND state <> 'deleted'"
@@ -67,7 +67,7 @@ class Secrets:
 
 
 async def insert(session: Session, endpoint: Endpoint, most: int) -> bool:
-    """Add an endpoint, in a transaction of its own. Return False if the merchant has `most` endpoints already."""
+    """Add an endpoint, in a separate transaction. Return False if the merchant already has `most` endpoints."""
     e = endpoint
     await session.fetchrow(_LOCK_LIST, e.merchant_id)
     row = await session.fetchrow(_COUNT, e.merchant_id)

@@ -1,4 +1,4 @@
-"""Events: publish them into each merchant's feed, and read what their bodies are made of."""
+"""Publishes events into each merchant's feed, and reads the data for their bodies."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ _LAST = "SELECT last_position FROM feeds WHERE merchant_id = $1"
 
 @dataclass(frozen=True, slots=True)
 class EventFacts:
-    """What the bodies of an order's events are made of. None of it ever changes."""
+    """The data for the bodies of an order's events. This data never changes."""
 
     record: OrderRecord
     reference: str
@@ -131,7 +131,7 @@ async def publish(session: Session, merchant_id: UUID, now: datetime, limit: int
 
 
 async def facts(session: Session, merchant_id: UUID, order_ids: list[UUID]) -> dict[UUID, AnyFacts]:
-    """Return the facts of the events of several orders, in one round trip.
+    """Return the data of the events of several orders, in one round trip.
 
     Payouts, bank accounts, disputes and return notices need further round trips.
     """

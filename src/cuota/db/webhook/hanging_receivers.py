@@ -1,4 +1,4 @@
-"""Receivers that have timed out lately: the last attempt of a pending delivery ended without an answer in time."""
+"""Receivers that timed out recently: the last attempt of a pending delivery got no answer in time."""
 
 from __future__ import annotations
 

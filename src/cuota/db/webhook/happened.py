@@ -1,4 +1,4 @@
-"""One event as it is stored, whatever it is about."""
+"""A stored event of any kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the bodies of events about payouts and bank accounts are made of."""
+"""Reads the data for the bodies of events about payouts and bank accounts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _ACCOUNTS = f"""SELECT b.account_id, b.last4, b.announced_at, {_OF_ACCOUNT.colum
 
 @dataclass(frozen=True, slots=True)
 class PayoutFacts:
-    """What the bodies of a payout's events are made of. None of it ever changes. The amount is in cents."""
+    """The data for the bodies of a payout's events, which never changes. The amount is in cents."""
 
     merchant_id: UUID
     payout_id: UUID
@@ -57,7 +57,7 @@ class PayoutFacts:
 
 @dataclass(frozen=True, slots=True)
 class BankAccountFacts:
-    """What the bodies of a bank account's events are made of. None of it ever changes."""
+    """The data for the bodies of a bank account's events, which never changes."""
 
     merchant_id: UUID
     account_id: UUID
@@ -69,7 +69,7 @@ class BankAccountFacts:
 async def facts(
     session: Session, merchant_id: UUID, ids: list[UUID]
 ) -> dict[UUID, PayoutFacts | BankAccountFacts]:
-    """Return the facts about those of the ids that are payouts or bank accounts."""
+    """Return the data of the payouts and bank accounts among these ids."""
     payouts = await session.fetch(_PAYOUTS, merchant_id, ids)
     found: dict[UUID, PayoutFacts | BankAccountFacts] = {
         row["payout_id"]: _payout_of(merchant_id, row) for row in payouts

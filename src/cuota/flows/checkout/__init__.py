@@ -1,1 +1,1 @@
-"""What a consumer does in the checkout."""
+"""The actions of a consumer in the checkout."""

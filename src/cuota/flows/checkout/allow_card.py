@@ -1,4 +1,4 @@
-"""Whether the card networks allow a card to be charged now, in whatever plan it was declined before."""
+"""Checks whether the card networks allow a card to be charged now. Declines in all plans count."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OTHER_CARD = "This card can no longer be used; nothing was charged. Enter anothe
 
 
 async def is_allowed(context: Context, card: PlanCard) -> bool:
-    """Return whether the card may be charged. A card without a fingerprint is known in its own plan only."""
+    """Return whether the card may be charged. For a card without a fingerprint, only declines in its own plan are known."""
     if card.card_hash is None:
         return True
     known = await declines.of_card(context.pool, card.card_hash)

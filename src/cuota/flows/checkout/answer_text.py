@@ -19,7 +19,7 @@ REPLIES_AN_HOUR = 10
 
 
 async def answer_text(context: Context, key: str, phone: str, text: str, said_at: datetime) -> TextAnswer:
-    """Record the consumer's choice and reply. The same `key` again gives the same reply. Raises RailUnavailable."""
+    """Record the consumer's choice and reply. A repeated `key` gives the same reply. Raises RailUnavailable."""
     answer = read_answer(text)
     if answer in {TextAnswer.STOP, TextAnswer.START}:
         stopped = answer is TextAnswer.STOP
@@ -40,7 +40,7 @@ def number_hash(context: Context, phone: str) -> bytes:
 
 
 async def is_stopped(context: Context, phone: str) -> bool:
-    """Tell whether the owner of a number has stopped text messages."""
+    """Return whether the owner of a number has stopped text messages."""
     return await text_choices.is_stopped(context.pool, number_hash(context, phone))
 
 

@@ -43,7 +43,7 @@ _OVER = {
     "reverse": Code.VOID_EXCEEDS_UNCAPTURED,
     "refund": Code.REFUND_EXCEEDS_CAPTURED,
 }
-# After these refusals it is unknown whether the order applied the clearing, so the order is asked again.
+# After these refusals, it is unknown whether the order applied the clearing, so the call is repeated.
 _UNKNOWN = {Code.UNAVAILABLE, Code.IDEMPOTENCY_IN_PROGRESS, Code.INTERNAL_ERROR}
 log = logging.getLogger("cuota.work")
 
@@ -111,7 +111,7 @@ async def clear_card(
 ) -> Clearing:
     """Capture, reverse or refund.
 
-    With `amount` None, take all that is left. The same reference again gives the same result.
+    With `amount` None, take the whole remaining amount. A repeated reference gives the same result.
 
     Raises Refused; then nothing was applied and the reference can be used again.
     """
@@ -168,7 +168,7 @@ def _in_progress() -> Refused:
 
 
 async def _finish(context: Context, network: CardNetwork, clearing: Clearing) -> None:
-    """Let the order apply the clearing or refuse it for good; raise Refused."""
+    """Let the order apply the clearing, or finally refuse it; raise Refused."""
     kind = _KINDS[clearing.kind]
     asked = MovementRequest(kind, f"card-{clearing.reference}", clearing.amount)
     ours = replace(context, new_id=_first(clearing.clearing_id, context.new_id))
@@ -187,7 +187,7 @@ async def _finish(context: Context, network: CardNetwork, clearing: Clearing) ->
 def _first(movement_id: UUID, then: Callable[[], UUID]) -> Callable[[], UUID]:
     """Apply the movement for the first time.
 
-    It is stored under the clearing's id, so a repeat finds it and knows that it was applied.
+    The movement is stored under the clearing's id, so a repeated call finds it and knows that it was applied.
     """
     first = [movement_id]
     return lambda: first.pop() if first else then()

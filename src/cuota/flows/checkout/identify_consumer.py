@@ -1,4 +1,4 @@
-"""The consumer proves a phone number with a one-time code, and enters a name and address."""
+"""The consumer verifies a phone number with a one-time code, and enters a name and address."""
 
 from __future__ import annotations
 
@@ -47,10 +47,11 @@ async def send_code(context: Context, checkout: Checkout, typed: str, browser: B
 async def check_code(context: Context, checkout: Checkout, typed: str) -> str:
     """Check a code in constant time; raise Problem.
 
-    A code has at most five tries. One statement counts the try and marks the code as used, so that tries at the same moment
-    cannot exceed the limit, and a code works once.
+    A code allows at most five attempts. One statement counts the attempt and marks the code as used, so that concurrent
+    attempts cannot exceed the limit, and a code works once.
 
-    Returns the session's new secret. If somebody planted the old secret in this browser, that secret is now worthless.
+    Returns the session's new secret. If an attacker planted the old secret in this browser, that secret is no longer
+    accepted.
     """
     require_open(checkout.order, context.now())
     phone = checkout.session.phone

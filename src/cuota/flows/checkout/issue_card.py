@@ -1,4 +1,4 @@
-"""An approved virtual-card order gets its card: issued once, shown to one browser, for a few minutes only."""
+"""Issues the card of an approved virtual-card order once, and shows it to one browser for a few minutes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from cuota.flows.context import Context, utc_now
 from cuota.rails.issuing import IssuingRail, VirtualCard
 from cuota.rails.unavailable import RailUnavailable
 
-# The real clock, as for everything that guards access. A browser can fetch a lost answer again, but not an hour later.
+# This uses the real clock, like everything that guards access. A browser can fetch a lost answer again, but not an hour
+# later.
 SHOWN_FOR = timedelta(minutes=10)
 BATCH = 100
 LONGEST_WAIT = timedelta(hours=1)
@@ -26,12 +27,14 @@ log = logging.getLogger("cuota.work")
 
 
 def issues_cards(context: Context) -> bool:
-    """Tell whether virtual-card checkouts are possible at all. Check this before one is opened."""
+    """Return whether virtual-card checkouts are possible at all. Check this before opening one."""
     return context.rails.issuing is not None
 
 
 async def reveal_card(context: Context, checkout: Checkout) -> dict[str, object] | None:
-    """Return what `onComplete` of a virtual-card checkout gets, with the card in plain text. Never store, log or cache it.
+    """Return the argument of `onComplete` of a virtual-card checkout, with the card in plain text.
+
+    Never store, log or cache it.
 
     Returns None if there is nothing to show to this browser: the order is no virtual-card order, or not approved; the
     order was voided, or captured in another way; another browser paid; or ten minutes have passed since the card was

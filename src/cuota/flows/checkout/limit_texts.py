@@ -1,8 +1,8 @@
 """Rate limits on one-time codes. A code is counted before it is sent; a refused code does not count.
 
 Nobody can lock out the owner of a number: one address or one browser may request fewer codes than one number may get;
-the checkout and the account page count separately; and a browser that has proved the number before has a limit of its
-own and is exempt from the limit of the number's prefix.
+the checkout and the account page count separately; and a browser that has verified the number before has a separate
+limit and is exempt from the limit of the number's prefix.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ async def count_code(
 async def _counted(
     context: Context, purpose: str, phone: str, browser: Browser, order: str | None
 ) -> list[tuple[Limit, bytes, int]]:
-    """Return what a code for this number counts for, and how many codes each may have in an hour."""
+    """Return the subjects for which a code for this number counts, and how many codes each may have in an hour."""
     limits, hash_of = context.settings.text_limits, context.vault.hash
     remembered = await who_is_remembered(context, browser.token)
     known = remembered is not None and remembered.consumer_id == context.vault.consumer_id(phone)

@@ -29,7 +29,7 @@ StoreCode = Callable[[str, bytes, datetime], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """Why a number is proved. `limit` is the name under which the codes of this purpose are counted."""
+    """The purpose of verifying a number. `limit` is the name under which the codes of this purpose are counted."""
 
     limit: str
     too_many: str
@@ -76,9 +76,9 @@ async def text_code(
 def right_code(
     context: Context, phone: str | None, tried: tuple[int, bytes, datetime] | None, typed: str
 ) -> tuple[str, bytes]:
-    """Return the number that the typed code proves, and the hash of the code. Raises Problem if the code does not prove it.
+    """Return the number that the typed code verifies, and the hash of the code. Raises Problem if the code is not right.
 
-    `tried` is the session's code as (tries, hash, expiration); this try is already counted.
+    `tried` is the session's code as (attempts, hash, expiration); this attempt is already counted.
     """
     if phone is None or tried is None:
         raise ask_first()
@@ -97,7 +97,7 @@ def fitting_hash(context: Context, phone: str | None, code_hash: bytes | None, t
 
 
 def refused_try(tries: int, ends_at: datetime) -> Problem:
-    """Return why a try that is already counted did not prove the number."""
+    """Return why an attempt, which is already counted, did not verify the number."""
     if tries > CODE_TRIES:
         return Problem({"code": "Too many wrong codes. Request a new one."})
     if utc_now() >= ends_at:

@@ -62,10 +62,10 @@ async def find_offer(context: Context, checkout: Checkout, token: str | None) ->
 async def pay_again(
     context: Context, checkout: Checkout, token: str | None, agreement_hash: str, return_url: str
 ) -> tuple[Checkout, Order]:
-    """Pay with the offered card. Return the checkout, now this consumer's, and the order.
+    """Pay with the offered card. Return the checkout, which now belongs to this consumer, and the order.
 
-    Raises what `submit_checkout` raises. Before anything else, the agreement's text is compared with the text that was
-    shown.
+    Raises the same exceptions as `submit_checkout`. Before anything else, the agreement's text is compared with the
+    text that was shown.
     """
     require_open(checkout.order, context.now())
     offer = await find_offer(context, checkout, token)

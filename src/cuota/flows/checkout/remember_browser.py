@@ -37,7 +37,7 @@ async def who_is_remembered(
     """Return the consumer of the browser with this token, or None for a forged, revoked or expired token."""
     if token is None:
         return None
-    # The browser is known at every merchant.
+    # The browser is recognized at every merchant.
     with everyone():
         return await remembered.read(session or context.pool, _hash(context, token), utc_now())
 

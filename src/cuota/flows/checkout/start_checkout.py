@@ -52,7 +52,10 @@ async def start_checkout(
 
 
 async def _told_here(context: Context, begun: Begun, origin: str | None) -> Begun:
-    """Send the result to the page that asked last, because a shop may have the page both with and without www."""
+    """Send the result to the origin that requested the checkout last.
+
+    A shop may serve its page from two origins, with and without www.
+    """
     if origin is None or origin == begun.start.origin:
         return begun
     order = begun.order
@@ -61,7 +64,7 @@ async def _told_here(context: Context, begun: Begun, origin: str | None) -> Begu
 
 
 async def find_started(context: Context, merchant: Merchant, body_hash: bytes | None) -> Begun | None:
-    """Return what this signed text created before, if anything. Raises Refused if its amount was out of range."""
+    """Return the checkout that this signed text created before, if any. Raises Refused if its amount was out of range."""
     earlier = None
     if body_hash is not None:
         earlier = await sdk_checkouts.read_earlier(context.pool, merchant.merchant_id, body_hash)
@@ -69,7 +72,7 @@ async def find_started(context: Context, merchant: Merchant, body_hash: bytes | 
         return None
     if earlier.rejected:
         require_in_range(merchant, earlier.order.amount)
-        # The merchant's range may have changed since, but what was refused stays refused.
+        # The merchant's range may have changed since, but a refused text is still refused.
         message = "This signed text was refused before, because its amount was outside your range. Sign the order again."
         raise Refused(Code.AMOUNT_OUT_OF_RANGE, message)
     return Begun(earlier.order, earlier.token, earlier.start, earlier.payer)

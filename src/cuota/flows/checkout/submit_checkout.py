@@ -168,7 +168,7 @@ def _agreed(
 async def finish_charge(context: Context, merchant_id: UUID, order_id: UUID, pending: PendingCharge) -> bool:
     """Finish a first charge that had no answer, as a background job. Return False if the card rail still has no answer."""
     record = _recorder_of(context, merchant_id, order_id, pending)
-    # The consumer may still be at the checkout, and the first charge of a card is one that the consumer confirms.
+    # The consumer may still be at the checkout, and can confirm the first charge of a card there.
     back = f"{context.settings.public_url}/checkout/{merchant_id}/{order_id}"
     asked = request_of(pending.charge, merchant_id, order_id, back)
     return await look_up(context, asked, record, pending.asked_at)
@@ -177,7 +177,7 @@ async def finish_charge(context: Context, merchant_id: UUID, order_id: UUID, pen
 async def look_at_charge(
     context: Context, merchant_id: UUID, order_id: UUID, pending: PendingCharge
 ) -> str | None:
-    """Look at a first charge in progress, for the page. Return the address at which the consumer confirms it, or None."""
+    """Look up a first charge in progress, for the page. Return the address at which the consumer confirms it, or None."""
     record = _recorder_of(context, merchant_id, order_id, pending)
     return await look(context, request_again(pending, merchant_id, order_id), record)
 
@@ -185,7 +185,7 @@ async def look_at_charge(
 async def give_up_charge(context: Context, merchant_id: UUID, order_id: UUID, pending: PendingCharge) -> None:
     """Cancel a first charge that waits for the consumer, who wants to use another card, and record how it ended.
 
-    A charge that the card rail does not know is left alone: its request may still arrive there.
+    A charge that the card rail does not know is not changed, because its request may still arrive there.
     """
     record = _recorder_of(context, merchant_id, order_id, pending)
     await give_up(context, request_again(pending, merchant_id, order_id), record)
@@ -208,7 +208,7 @@ def _recorder(
         def decide_end(found: Found) -> Outcome | None:
             order, now = found.order, context.now()
             if order.charging != charge.charge_id:
-                # Recorded already: by the worker, or by our own earlier save whose result we lost.
+                # The answer is already recorded: by the worker, or by our own earlier save whose result we lost.
                 return None
             if not answer.approved:
                 return ends.card_failed(order, settled, now)

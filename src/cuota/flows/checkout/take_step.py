@@ -18,12 +18,12 @@ from cuota.db.order import documents, orders
 from cuota.flows.checkout.days import local_day
 from cuota.flows.context import Context, utc_now
 
-# The real clock, as for everything that guards access: moving the sandbox's clock logs nobody out.
+# This uses the real clock, like everything that guards access. So moving the sandbox's clock logs nobody out.
 SESSION_LIFE = timedelta(hours=24)
 
 
 class Problem(Exception):
-    """Something that the consumer can correct: texts for each field, or a notice for the whole page."""
+    """A problem that the consumer can correct: texts for each field, or a notice for the whole page."""
 
     def __init__(self, errors: dict[str, str] | None = None, notice: str | None = None) -> None:
         super().__init__(notice or "fields")
@@ -37,7 +37,7 @@ class Problem(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ProposedTerms:
-    """What the consumer is asked to agree to."""
+    """The plan and the agreement to which the consumer is asked to agree."""
 
     zone: str
     plan: list[Installment]
@@ -120,7 +120,7 @@ def propose(context: Context, checkout: Checkout, profile: Profile) -> ProposedT
 
 
 async def known_consumer(context: Context, checkout: Checkout) -> Consumer | None:
-    """Return the consumer that this browser proved to be, if that consumer exists already."""
+    """Return the consumer with the phone number that this browser verified, if that consumer already exists."""
     if not checkout.verified or checkout.session.consumer_id is None:
         return None
     return await consumers.read(context.pool, checkout.session.consumer_id)

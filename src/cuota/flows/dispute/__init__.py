@@ -1,1 +1,1 @@
-"""What can happen to a dispute, and to a return notice."""
+"""The flows of disputes and return notices."""

@@ -1,4 +1,4 @@
-"""What the sides and the operator do in a dispute: evidence, acceptance, decision, appeal, withdrawal."""
+"""The steps of the parties and the operator in a dispute: evidence, acceptance, decision, appeal, withdrawal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from cuota.flows.dispute.evidence import saved_or_removed, store_evidence
 from cuota.flows.dispute.read_dispute import DisputedOrder, dispute_not_found, order_of, reading
 from cuota.flows.settle import settle
 
-# What the statement says that goes to the card processor when the merchant accepts a chargeback.
+# The text that is sent to the card processor when the merchant accepts a chargeback.
 ACCEPTED = "The merchant accepts the chargeback."
 DecideDispute = Callable[[DisputedOrder], Outcome | None]
 
@@ -31,11 +31,11 @@ DecideDispute = Callable[[DisputedOrder], Outcome | None]
 async def submit_evidence(
     context: Context, merchant_id: UUID, dispute_id: UUID, text: str, files: Sequence[EvidenceFile] = ()
 ) -> Dispute:
-    """The merchant sends evidence, which for a chargeback goes on to the card processor. Raises Refused."""
+    """Add the merchant's evidence. For a chargeback, it is also sent to the card processor. Raises Refused."""
     found = await disputes.find(context.pool, merchant_id, dispute_id)
     if found is None:
         raise dispute_not_found()
-    # Before the files are stored, so that a dispute that takes no evidence stores none.
+    # Check this before the files are stored, so that no files are stored for a dispute that accepts no evidence.
     dispute_edge(found.dispute, "submit")
     outgoing = found.dispute.kind is DisputeKind.CHARGEBACK
     evidence = await store_evidence(
@@ -53,7 +53,7 @@ async def submit_evidence(
 async def add_statement(
     context: Context, merchant_id: UUID, dispute_id: UUID, text: str, files: Sequence[EvidenceFile] = ()
 ) -> Dispute:
-    """The consumer adds text or files. Raises Refused."""
+    """Add the consumer's text or files. Raises Refused."""
     found = await disputes.find(context.pool, merchant_id, dispute_id)
     if found is None:
         raise dispute_not_found()
@@ -69,10 +69,10 @@ async def add_statement(
 
 
 async def accept_dispute(context: Context, merchant_id: UUID, dispute_id: UUID) -> Dispute:
-    """The merchant accepts: the dispute is lost, and the next run of the job refunds the consumer. Raises Refused.
+    """Accept for the merchant: the dispute is lost, and the next run of the job refunds the consumer. Raises Refused.
 
-    A second acceptance changes nothing, also after the dispute was closed. The acceptance of a chargeback goes on to the card
-    processor.
+    A second acceptance changes nothing, even after the dispute was closed. The acceptance of a chargeback is sent to
+    the card processor.
     """
     found = await disputes.find(context.pool, merchant_id, dispute_id)
     if found is None:
@@ -99,7 +99,7 @@ async def accept_dispute(context: Context, merchant_id: UUID, dispute_id: UUID) 
 async def decide_dispute(
     context: Context, merchant_id: UUID, dispute_id: UUID, *, for_consumer: bool
 ) -> Dispute:
-    """The operator decides. Raises Refused."""
+    """Decide as the operator. Raises Refused."""
     move = "decide_for_consumer" if for_consumer else "decide_for_merchant"
     return await _settle(
         context,
@@ -119,7 +119,7 @@ async def appeal_dispute(
     text: str,
     files: Sequence[EvidenceFile] = (),
 ) -> Dispute:
-    """The losing side appeals. Raises Refused."""
+    """Appeal for the losing side. Raises Refused."""
     found = await disputes.find(context.pool, merchant_id, dispute_id)
     if found is None:
         raise dispute_not_found()
@@ -135,7 +135,7 @@ async def appeal_dispute(
 
 
 async def withdraw_dispute(context: Context, merchant_id: UUID, dispute_id: UUID) -> Dispute:
-    """The consumer gives up the dispute. A second withdrawal changes nothing. Raises Refused."""
+    """Withdraw the consumer's dispute. A second withdrawal changes nothing. Raises Refused."""
 
     def decide(read: DisputedOrder) -> Outcome | None:
         if not read.dispute.is_open:
@@ -157,7 +157,7 @@ async def _settle(
     order_id = await order_of(context.pool, merchant_id, dispute_id)
 
     def decide_once(read: DisputedOrder) -> Outcome | None:
-        # If our own save was applied and we lost its result, the statement is stored already.
+        # If our own save was applied and we lost its result, the statement is already stored.
         return None if evidence is not None and evidence.evidence_id in read.written else decide(read)
 
     async with saved_or_removed(context, merchant_id, evidence):

@@ -1,4 +1,4 @@
-"""What a consumer can do about an order now: open a dispute, or say that the goods went back."""
+"""Reads what a consumer can do about an order now: open a dispute, or report returned goods."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cuota.flows.dispute.read_dispute import read_claims
 
 @dataclass(frozen=True, slots=True)
 class OrderDisputes:
-    """All disputes and return notices of an order, and the most that can be disputed now, in cents."""
+    """All disputes and return notices of an order, and the largest amount that can be disputed now, in cents."""
 
     disputes: tuple[Dispute, ...] = ()
     returns: tuple[ReturnNotice, ...] = ()
@@ -25,7 +25,7 @@ class OrderDisputes:
 
     @property
     def open(self) -> Dispute | None:
-        """The consumer's dispute or a chargeback that is not closed; the consumer's own first."""
+        """Return the consumer's own open dispute, or else an open chargeback."""
         waiting = sorted(
             (each for each in self.disputes if each.is_open), key=lambda each: each.kind, reverse=True
         )
@@ -33,7 +33,7 @@ class OrderDisputes:
 
 
 async def disputes_of_order(context: Context, merchant_id: UUID, order_id: UUID) -> OrderDisputes:
-    """Read what was disputed and sent back, and what can be done now."""
+    """Read the order's disputes and return notices, and the amount that can be disputed now."""
     found = await read_claims(context.pool, merchant_id, order_id)
     if found is None:
         return OrderDisputes()

@@ -1,4 +1,8 @@
-"""Reminds merchants of deadlines, decides disputes that were not answered in time, and closes those whose decision is final."""
+"""Moves disputes on when their deadlines come.
+
+Reminds merchants of deadlines, decides disputes that were not answered in time, and closes disputes whose decision is
+final.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ log = logging.getLogger("cuota.work")
 
 
 async def settle_due_disputes(context: Context) -> int:
-    """Do what is due in disputes. Return how many were changed."""
+    """Do the due work of disputes. Return how many were changed."""
     done = 0
     for due in await disputes.due(context.pool, context.now(), BATCH):
         facts = {"orderId": str(due.order_id), "disputeId": str(due.dispute_id)}

@@ -1,4 +1,4 @@
-"""Stores what a side writes and sends in a dispute, encrypted, and opens it again."""
+"""Stores the texts and files of a dispute's parties, encrypted, and decrypts them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ShownFile:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What one side wrote and sent. `text` is None after an erasure."""
+    """The statement of one party, with its files. `text` is None after an erasure."""
 
     evidence_id: UUID
     party: DisputeParty
@@ -53,7 +53,7 @@ async def store_evidence(
 ) -> Evidence:
     """Store the files, and return the evidence to save with the dispute. Raises Refused if there is neither text nor file.
 
-    `once`: an appeal or an acceptance, which is possible only once, and also after MOST_STATEMENTS.
+    `once`: an appeal or an acceptance, which is possible only once, even after MOST_STATEMENTS.
     """
     text = text.strip()
     if not text and not files:
@@ -79,7 +79,7 @@ async def store_evidence(
 async def saved_or_removed(
     context: Context, merchant_id: UUID, evidence: Evidence | None
 ) -> AsyncIterator[None]:
-    """Delete the statement's files if the block refuses to save the statement: no erasure would find them."""
+    """Delete the statement's files if the block refuses to save the statement, because no erasure would find them."""
     try:
         yield
     except Refused as refused:
@@ -90,7 +90,7 @@ async def saved_or_removed(
 
 
 async def statements(context: Context, merchant_id: UUID, dispute_id: UUID) -> list[Statement]:
-    """Return everything that was written and sent in a dispute, the earliest first."""
+    """Return all statements of a dispute with their files, the earliest first."""
     vault = context.vault
     files = await stored.of_dispute(context.pool, merchant_id, dispute_id)
     return [

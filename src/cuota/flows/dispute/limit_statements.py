@@ -1,4 +1,4 @@
-"""The rate limit on what consumers send in disputes: three statements an hour and ten a day about each order.
+"""The rate limit on consumers' statements in disputes: three an hour and ten a day about each order.
 
 A statement can have files of 10 MiB. The consumer's charges and card changes are counted separately (`limit_asks.py`).
 """
@@ -23,7 +23,7 @@ class TooManyStatements(Exception):
 
 
 async def count_statement(context: Context, order_id: UUID) -> datetime:
-    """Count a statement about an order, and return the time that it was counted at. Raises TooManyStatements."""
+    """Count a statement about an order, and return the time of the count. Raises TooManyStatements."""
     now = context.now()
     again_at = await asks.ask(context.pool, _subjects(context, order_id), now)
     if again_at is not None:

@@ -1,4 +1,4 @@
-"""A consumer says that the goods went back: the next installment waits for the refund."""
+"""A consumer reports returned goods: the next installment waits for the refund."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def notice_return(
         if told is not None and (
             told.return_id == return_id or (told.carrier, told.tracking) == (carrier, tracking)
         ):
-            # The second click on the same form, or our own save whose result was lost.
+            # This is a second click on the same form, or our own earlier save whose result was lost.
             return None
         return decide_notice(
             found.order, found.plan, found.claims.zone, carrier, tracking, return_id, context.now(), context.new_id

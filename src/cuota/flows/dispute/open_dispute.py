@@ -30,7 +30,7 @@ async def open_dispute(
     dispute_id = context.new_id()
     before = await read_claims(context.pool, merchant_id, order_id)
     if before is not None:
-        # Before the files are stored, so that a dispute that is not possible stores none.
+        # Check this before the files are stored, so that no files are stored for an impossible dispute.
         order, plan, claims = before.order, before.plan, before.claims
         decide_open(
             order,

@@ -20,9 +20,9 @@ from cuota.db.session import Session
 
 @dataclass(frozen=True, slots=True)
 class DisputedOrder:
-    """An order with its plan, what is open about the order, one dispute, and the merchant's fees.
+    """An order with its plan, its open claims, one dispute, and the merchant's fees.
 
-    `written` are the ids of the statements that the dispute has.
+    `written` are the ids of the dispute's statements.
     """
 
     order: Order
@@ -35,7 +35,7 @@ class DisputedOrder:
 
 @dataclass(frozen=True, slots=True)
 class OrderWithClaims:
-    """An order with its plan, what is open about the order, and the merchant's fees."""
+    """An order with its plan, its open claims, and the merchant's fees."""
 
     order: Order
     plan: tuple[Installment, ...]
@@ -44,7 +44,10 @@ class OrderWithClaims:
 
 
 async def read_claims(session: Session, merchant_id: UUID, order_id: UUID) -> OrderWithClaims | None:
-    """Read an order with what is open about it. None if there is no such order, or the consumer has not completed it."""
+    """Read an order with its open claims.
+
+    Return None if there is no such order, or if the consumer has not completed it.
+    """
     # No movement has an empty reference, so this reads the order, its plan and its fees.
     found = await orders.read(session, merchant_id, order_id, MovementKind.REFUND, "", with_plan=True)
     if found is None:
@@ -56,7 +59,10 @@ async def read_claims(session: Session, merchant_id: UUID, order_id: UUID) -> Or
 
 
 def reading(dispute_id: UUID) -> Callable[[Session, UUID, UUID], Awaitable[DisputedOrder | None]]:
-    """Return a read of an order with this dispute, open or closed. Raises Refused if there is no such dispute."""
+    """Return a function that reads an order with this dispute, open or closed.
+
+    It raises Refused if there is no such dispute.
+    """
 
     async def read(session: Session, merchant_id: UUID, order_id: UUID) -> DisputedOrder | None:
         found = await read_claims(session, merchant_id, order_id)
@@ -81,7 +87,7 @@ async def order_of(session: Session, merchant_id: UUID, dispute_id: UUID) -> UUI
 
 
 def dispute_not_found() -> Refused:
-    """The same answer for an unknown dispute and another merchant's dispute."""
+    """Return the same answer for an unknown dispute and another merchant's dispute."""
     return Refused(
         Code.DISPUTE_NOT_FOUND, "There is no such dispute. Check the disputeId and the credentials."
     )

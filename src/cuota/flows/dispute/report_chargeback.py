@@ -1,4 +1,4 @@
-"""Books what a card processor reports about a dispute: a chargeback was opened, won or lost. Each once, in any order."""
+"""Books a card processor's reports about a chargeback: opened, won or lost. Each report is booked once, in any order."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from cuota.flows.context import Context
 from cuota.flows.dispute.read_dispute import read_claims
 from cuota.flows.settle import settle
 
-# The words of processors and networks for the reasons that we know.
+# The codes of processors and networks for our reasons.
 REASONS = {
     "product_not_received": DisputeReason.NOT_RECEIVED,
     "product_unacceptable": DisputeReason.NOT_AS_DESCRIBED,
@@ -37,9 +37,9 @@ REASONS = {
     "fraudulent": DisputeReason.NOT_MINE,
     "unrecognized": DisputeReason.NOT_MINE,
 }
-# Networks give at least this long; it counts if the processor does not tell the deadline.
+# Networks allow at least this long. We use this if the processor does not report the deadline.
 USUAL_DEADLINE = timedelta(days=7)
-# An inquiry takes no money back. Stripe's words for its states begin like this.
+# An inquiry takes no money back. Stripe's names of its states begin with this text.
 INQUIRY = "warning_"
 LOST, WON = "lost", "won"
 log = logging.getLogger("cuota.work")
@@ -47,7 +47,7 @@ log = logging.getLogger("cuota.work")
 
 @dataclass(frozen=True, slots=True)
 class ChargedBackOrder:
-    """An order with its plan, what is open about the order, and the chargeback if it is booked already."""
+    """An order with its plan, its open claims, and the chargeback if it is already booked."""
 
     order: Order
     plan: tuple[Installment, ...]
@@ -98,7 +98,7 @@ async def report_chargeback(context: Context, due: DueEvent, *, closes: bool) ->
     ids = due.merchant_id, due.order_id
     await settle(context, *ids, begin, _reading(due.reference))
     if closes and due.status not in {WON, LOST}:
-        # The network's decision is not known, so the chargeback stays open until an event tells it.
+        # The network's decision is not known, so the chargeback is open until an event reports the decision.
         facts = {"orderId": str(due.order_id), "event": due.event_id, "status": due.status}
         log.warning("dispute closed without a decision", extra={"facts": facts})
     elif closes:

@@ -1,4 +1,4 @@
-"""Sends what merchants answered to chargebacks to the card processor. The processor is called outside of any transaction."""
+"""Sends merchants' answers to chargebacks to the card processor, outside of any transaction."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cuota.rails.unavailable import RailUnavailable
 BATCH = 4
 # Even the slowest rail finishes a batch before the lease of its claims ends.
 assert outgoing.LEASE.total_seconds() >= BATCH * SECONDS * EVIDENCE_FACTOR
-# How long to wait after the first, second, ... failed try; the last one repeats.
+# How long to wait after the first, second, ... failed attempt; the last delay repeats.
 BACKOFF = (timedelta(seconds=30), timedelta(minutes=5), timedelta(minutes=30), timedelta(hours=2))
 log = logging.getLogger("cuota.work")
 
@@ -35,7 +35,7 @@ async def send_answers(context: Context) -> int:
             wait = BACKOFF[min(due.tries, len(BACKOFF)) - 1]
             await outgoing.later(context.pool, due, context.now() + wait)
         except Exception:
-            # One answer that fails must not delay the others. Its lease ends, and it is tried again.
+            # One answer that fails must not delay the others. Its lease ends, and it is retried.
             log.exception("evidence failed", extra={"facts": facts})
     return len(claimed)
 

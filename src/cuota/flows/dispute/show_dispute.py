@@ -1,4 +1,4 @@
-"""Reads one dispute with everything that was written and sent in it."""
+"""Reads one dispute with all its statements and files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cuota.flows.dispute.read_dispute import dispute_not_found
 
 @dataclass(frozen=True, slots=True)
 class ShownDispute:
-    """A dispute, and what the consumer, the merchant and the operator wrote and sent, the earliest first."""
+    """A dispute, and the statements of consumer, merchant and operator, the earliest first."""
 
     found: DisputeOfOrder
     statements: tuple[Statement, ...]

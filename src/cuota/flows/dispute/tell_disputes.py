@@ -1,4 +1,4 @@
-"""Tells an operator in words how the disputes and return notices of an order stand."""
+"""Describes the disputes and return notices of an order for an operator."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from cuota.flows.context import Context
 
 @dataclass(frozen=True, slots=True)
 class ToldDisputes:
-    """The same in two forms: `facts` for scripts, `lines` for people."""
+    """The same description in two forms: `facts` for scripts, `lines` for people."""
 
     facts: dict[str, Any]
     lines: list[str]
 
 
 async def tell_disputes(context: Context, merchant_id: UUID, order_id: UUID, currency: str) -> ToldDisputes:
-    """Return what is to be said about an order's disputes and return notices, the earliest first."""
+    """Return the descriptions of an order's disputes and return notices, the earliest first."""
     found = await disputes.of_order(context.pool, merchant_id, order_id)
     returns = await disputes.returns_of_order(context.pool, merchant_id, order_id)
     facts = {
@@ -49,7 +49,7 @@ def dispute_facts(order_id: UUID, dispute: Dispute) -> dict[str, Any]:
 
 
 def what_next(dispute: Dispute) -> str:
-    """Say in words what a dispute waits for, or how it ended."""
+    """Return a text about the next step of a dispute, or about its outcome."""
     if dispute.status is DisputeStatus.CLOSED:
         return f"ended: {dispute.outcome}"
     if dispute.kind is DisputeKind.CHARGEBACK and dispute.status is not DisputeStatus.OPEN:

@@ -1,1 +1,1 @@
-"""What a merchant does with an order."""
+"""The actions of a merchant on an order."""

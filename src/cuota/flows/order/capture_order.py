@@ -1,4 +1,4 @@
-"""Captures an order, or returns what a capture would do (dry run)."""
+"""Captures an order, or returns the result that a capture would have (dry run)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def capture_order(
 async def preview_capture(
     context: Context, merchant_id: UUID, order_id: UUID, asked: MovementRequest
 ) -> Preview:
-    """Return what the capture would do, and change nothing. Raises what `capture_order` would raise."""
+    """Return the result that the capture would have, and change nothing. Raises the same exceptions as `capture_order`."""
     return await preview(context, merchant_id, order_id, asked, _decide(context, asked))
 
 

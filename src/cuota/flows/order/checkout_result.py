@@ -55,7 +55,7 @@ def shipping_of(payer: str | None) -> dict[str, object] | None:
 def result_of(order: Order, payer: str | None, start: Start) -> dict[str, object] | None:
     """Return the argument of `onComplete`, without a card, or None if the order is not approved.
 
-    Without `payer` the result names nobody. A browser that proved nothing gets this result.
+    Without `payer`, the result contains no personal data. A browser that verified no number gets this result.
     """
     if order.status is not Status.APPROVED:
         return None

@@ -1,4 +1,4 @@
-"""The end of an authorization: the merchant gets an event in advance, and the service voids what was not captured."""
+"""The end of an authorization: the merchant gets an event in advance, and the service voids the uncaptured amount."""
 
 from __future__ import annotations
 

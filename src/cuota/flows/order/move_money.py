@@ -1,4 +1,4 @@
-"""What captures, voids and refunds share: the reference is checked first, a lost save is found again, dry runs."""
+"""Code that captures, voids and refunds share: checking the reference first, finding a lost save again, and dry runs."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _reading(asked: MovementRequest) -> Read[Found]:
 
 
 async def with_claims(session: Session, found: Found | None) -> Found | None:
-    """Add what is open about the order: its disputes and its return notice. Most orders have none, and need no further read."""
+    """Add the order's open claims: its disputes and its return notice. Most orders have none, and need no further read."""
     if found is None or not (found.order.open_disputes or found.order.return_hold_until):
         return found
     order = found.order

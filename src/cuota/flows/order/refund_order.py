@@ -1,4 +1,4 @@
-"""Refunds an order, or returns what a refund would do (dry run)."""
+"""Refunds an order, or returns the result that a refund would have (dry run)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def refund_order(
 async def preview_refund(
     context: Context, merchant_id: UUID, order_id: UUID, asked: MovementRequest
 ) -> Preview:
-    """Return what the refund would do, and change nothing. Raises what `refund_order` would raise."""
+    """Return the result that the refund would have, and change nothing. Raises the same exceptions as `refund_order`."""
     return await preview(context, merchant_id, order_id, asked, _decide(context, asked))
 
 

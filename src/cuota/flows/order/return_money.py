@@ -73,19 +73,21 @@ async def _return_one(context: Context, due: DueRefund) -> None:
         await charges.try_again(context.pool, due, context.now() + wait, str(problem)[:200])
         return
     if not answer.final:
-        # The processor has taken the refund and answers later. It is the same refund under the same key.
+        # The processor has accepted the refund and answers later. A repeated call with the same key is the same refund.
         await charges.try_again(context.pool, due, context.now() + LONGEST_WAIT, "processing")
         return
     reason = None if answer.approved else answer.reason or "declined"
 
     async def read(session: Session, merchant_id: UUID, order_id: UUID) -> _Refunding | None:
         found = await orders.read_with_plan(session, merchant_id, order_id)
-        # Read after the order: if the refund is recorded in between, the order's version is stale and nothing is saved.
+        # Read this after the order: if the refund is recorded in between, the order's version is stale and nothing is
+        # saved.
         pending = await charges.still_pending(session, due)
         return None if found is None else _Refunding(found.order, pending)
 
     def decide(found: _Refunding) -> Outcome | None:
-        # Not pending: another worker recorded the answer, or our own earlier save did and we lost its result.
+        # The refund is not pending: another worker recorded the answer, or our own earlier save did and we lost its
+        # result.
         return settle_card_refund(found.order, asked, reason, context.now()) if found.pending else None
 
     await settle(context, due.merchant_id, due.order_id, decide, read)

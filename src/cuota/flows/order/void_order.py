@@ -1,4 +1,4 @@
-"""Voids the uncaptured part of an order, or returns what a void would do (dry run)."""
+"""Voids the uncaptured part of an order, or returns the result that a void would have (dry run)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def void_order(
 async def preview_void(
     context: Context, merchant_id: UUID, order_id: UUID, asked: MovementRequest
 ) -> Preview:
-    """Return what the void would do, and change nothing. Raises what `void_order` would raise."""
+    """Return the result that the void would have, and change nothing. Raises the same exceptions as `void_order`."""
     return await preview(context, merchant_id, order_id, asked, _decide(context, asked))
 
 

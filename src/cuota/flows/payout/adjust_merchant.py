@@ -1,4 +1,4 @@
-"""What an operator can do with a merchant's money by hand: add to the next payout, or take from it, with a reason."""
+"""Posts an operator's manual correction, with a reason, which raises or reduces a merchant's next payout."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ async def adjust_merchant(
 ) -> tuple[Merchant, UUID]:
     """Post an adjustment of `net` cents. Return the merchant and the adjustment's id. Raises BadMerchant.
 
-    With `adjustment_id`, a second call with the same id is refused, such as after a second click.
+    With `adjustment_id`, a second call with the same id is refused, for example after a second click.
     """
     if not net:
         raise BadMerchant("Nothing was changed: --amount must not be zero.")

@@ -88,7 +88,10 @@ async def read_standing(context: Context, merchant_id: UUID) -> BankStanding:
 
 
 async def resume_payouts(context: Context) -> int:
-    """Let payouts continue whose merchant has had another account in force since one came back. Return how many merchants."""
+    """Let payouts continue for merchants that have another account in force since a payout came back.
+
+    Return how many merchants.
+    """
     now = context.now()
     merchants = await bank_accounts.to_resume(context.pool, now)
     return sum([await bank_accounts.resume(context.pool, merchant_id, now) for merchant_id in merchants])

@@ -1,4 +1,4 @@
-"""Adds a version to a merchant's terms: fees, and when the merchant is paid."""
+"""Adds a version to a merchant's terms: fees, and the schedule of payouts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ JUST_NOW = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class TermsChange:
-    """What an operator changes. None leaves a value as in the version before. Percentages are basis points, amounts cents."""
+    """An operator's changes. None keeps the value of the previous version. Percentages are basis points, amounts cents."""
 
     percent: int | None = None
     fixed: int | None = None
@@ -58,7 +58,7 @@ async def change_terms(
     begins = valid_from or now
     if begins < now - JUST_NOW:
         raise BadMerchant("Nothing was changed. Terms cannot be valid from a time in the past.")
-    # Captures since the given time have paid by the terms before, so the version begins now.
+    # Captures since the given time have already paid by the previous terms, so the version begins now.
     begins = max(begins, now)
     if found and begins < found[-1].valid_from:
         raise BadMerchant(

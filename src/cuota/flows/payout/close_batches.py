@@ -24,7 +24,7 @@ log = logging.getLogger("cuota.work")
 
 
 async def close_batches(context: Context) -> int:
-    """Close every batch whose cutoff has come. Return how many payouts were created."""
+    """Close every batch whose cutoff has passed. Return how many payouts were created."""
     paid = 0
     for merchant_id in await batches.merchants_due(context.pool, context.now()):
         try:
@@ -38,7 +38,7 @@ async def close_batches(context: Context) -> int:
 
 
 async def close_merchant(context: Context, merchant_id: UUID) -> list[Closing]:
-    """Close one merchant's missed cutoffs, in order. Return what each closing did."""
+    """Close one merchant's missed cutoffs, in order. Return the result of each closing."""
     done: list[Closing] = []
     while len(done) < MOST_CUTOFFS and (closing := await _close_next(context, merchant_id)) is not None:
         if closing in {Closing.BEHIND, Closing.BUSY}:
@@ -48,7 +48,7 @@ async def close_merchant(context: Context, merchant_id: UUID) -> list[Closing]:
 
 
 async def _close_next(context: Context, merchant_id: UUID) -> Closing | None:
-    # What happened before the cutoff is in the batch. After a closing, this also opens the next batch.
+    # All movements before the cutoff get into the batch. After a closing, this also opens the next batch.
     await settle_merchant(context, merchant_id)
     now = context.now()
     found = await batches.due(context.pool, merchant_id, now)

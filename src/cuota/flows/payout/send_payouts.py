@@ -1,4 +1,4 @@
-"""Sends payouts to the bank, and asks what became of them. The bank is called outside of any transaction."""
+"""Sends payouts to the bank, and looks up their results, outside of any transaction."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def send_payouts(context: Context) -> int:
             try:
                 await _settle_one(context, rail, due)
             except Exception:
-                # A payout that fails must not delay the others. Its lease ends, and it is tried again.
+                # A payout that fails must not delay the others. Its lease ends, and it is retried.
                 log.exception("payout failed", extra={"facts": {"payoutId": str(due.payout_id)}})
 
     await asyncio.gather(*(settle(due) for due in claimed))
@@ -57,7 +57,10 @@ async def _settle_one(context: Context, rail: BoundedBankRail, due: DuePayout) -
 
 
 async def _ask(context: Context, rail: BoundedBankRail, due: DuePayout) -> BankAnswer:
-    """Return what the bank says. An earlier try may have reached the bank, so it is looked up before anything is sent again."""
+    """Return the bank's answer.
+
+    An earlier attempt may have reached the bank, so the payout is looked up before it is sent again.
+    """
     if due.status is not PayoutStatus.CREATED or due.tries > 1:
         found = await rail.find(due.payout_id, due.amount)
         if found is not None:

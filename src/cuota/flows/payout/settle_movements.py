@@ -1,4 +1,4 @@
-"""Turns what happened to a merchant's money into settlement lines, each exactly once."""
+"""Turns each movement of a merchant's money into exactly one settlement line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cuota.db.payout import lines
 from cuota.flows.context import Context
 
 EVENTS_AT_ONCE = 1000
-# A merchant with a long backlog lets the others have their turn in between.
+# A merchant with a long backlog does not block the others.
 MOST_BATCHES = 50
 log = logging.getLogger("cuota.work")
 
@@ -39,8 +39,8 @@ async def settle_merchant(context: Context, merchant_id: UUID, most: int = EVENT
     for _ in range(MOST_BATCHES):
         coming = await lines.next_movements(context.pool, merchant_id, context.now(), most)
         if coming.close_at is None and coming.moved_at is not None:
-            # The first movement after a pause. A merchant whose movements are older than its first line has one batch of
-            # them, and not one for each day of the past.
+            # This is the first movement after a pause. If movements are older than the merchant's first line, they form
+            # one batch, and not one batch for each past day.
             cutoff = next_cutoff(coming.terms, max(coming.closed_until, coming.moved_at))
             await lines.open_batch(context.pool, merchant_id, coming.position, cutoff)
         began = time.monotonic()
@@ -49,6 +49,6 @@ async def settle_merchant(context: Context, merchant_id: UUID, most: int = EVENT
         if not settled:
             break
         if settled == most:
-            # A long backlog leaves half of the time to the requests.
+            # During a long backlog, half of the time is left for requests.
             await asyncio.sleep(time.monotonic() - began)
     return read

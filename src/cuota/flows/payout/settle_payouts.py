@@ -1,4 +1,4 @@
-"""Records what the bank says about a payout: its status, ledger row and event, all in one transaction."""
+"""Records the bank's answer about a payout: its status, ledger row and event, all in one transaction."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _TARGETS = {
 
 
 async def settle_payout(context: Context, due: DuePayout, answer: BankAnswer) -> list[PayoutStatus]:
-    """Record the bank's answer and return the statuses that the payout passed.
+    """Record the bank's answer, and return all new statuses of the payout.
 
-    The same answer twice, or an older one that arrives late, changes nothing.
+    A repeated answer, or an older one that arrives late, changes nothing.
     """
     now, status = context.now(), _TARGETS[answer.state]
     since = due.paid_at if status is PayoutStatus.PAID and due.paid_at is not None else now
@@ -35,7 +35,8 @@ async def settle_payout(context: Context, due: DuePayout, answer: BankAnswer) ->
         context.pool, due, target, now, look_at, reason=answer.reason, reference=answer.reference
     )
     if not steps:
-        # The bank has nothing new. A payout that another worker has moved meanwhile keeps the time that this worker set.
+        # The bank's answer is not new. If another worker has changed the payout meanwhile, the time that it set is
+        # kept.
         at = next_look(due.status, due.paid_at or now, due.arrival_date, now)
         await sending.later(context.pool, due, at, None)
     for step in steps:

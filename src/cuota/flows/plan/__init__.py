@@ -1,1 +1,1 @@
-"""What happens to a plan after the checkout."""
+"""The flows of a plan after the checkout."""

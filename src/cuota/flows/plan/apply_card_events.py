@@ -1,4 +1,4 @@
-"""Applies what card processors reported: each event once, in any order, also after a worker was killed in the middle.
+"""Applies the events of card processors: each event once, in any order, even after a worker was killed in the middle.
 
 Each step may run twice without harm: a charge is looked up and recorded by its usual recorder, and a refund fails only once.
 """
@@ -56,7 +56,7 @@ async def apply_card_events(context: Context) -> int:
                 log.warning("card event waits", extra={"facts": {**facts, "code": busy.code}})
                 return
             except Exception:
-                # One event that fails must not delay the others. Its lease ends, and it is tried again.
+                # One event that fails must not delay the others. Its lease ends, and it is retried.
                 log.exception("card event failed", extra={"facts": facts})
                 return
             if await card_events.applied(context.pool, due, context.now()):
@@ -85,7 +85,7 @@ async def _apply(context: Context, due: DueEvent) -> None:
 
 
 async def _look_at_charge(context: Context, due: DueEvent) -> None:
-    """Look up the charge now. If the rail does not answer, the job for due orders looks again."""
+    """Look up the event's charge now. If the rail does not answer, the job for due orders looks it up later."""
     ids: tuple[UUID, UUID] = (due.merchant_id, due.order_id)
     pending = await charges.pending(context.pool, *ids)
     if pending is None or pending.charge.charge_id != due.charge_id:
@@ -105,7 +105,8 @@ async def _fail_refund(context: Context, due: DueEvent) -> None:
 
     async def read(session: Session, merchant_id: UUID, order_id: UUID) -> _Refunded | None:
         found = await orders.read_with_plan(session, merchant_id, order_id)
-        # Read after the order: if the refund changes in between, the order's version is stale and nothing is saved.
+        # Read this after the order: if the refund changes in between, the order's version is stale and nothing is
+        # saved.
         refund = await card_events.refund_of(session, due)
         return None if found is None else _Refunded(found.order, refund)
 

@@ -27,7 +27,7 @@ ReadAgreed = Callable[[Session, UUID, UUID], Awaitable[Agreed | None]]
 
 
 async def collect(context: Context, merchant_id: UUID, order_id: UUID, return_url: str | None = None) -> None:
-    """Do what is due for a plan: remind the consumer, or charge the card. Charges nothing while a charge is in progress.
+    """Do the due work of a plan: remind the consumer, or charge the card. Charges nothing while a charge is in progress.
 
     `return_url` is given if the consumer is at the page now, and can confirm the charge at the card's bank.
     """
@@ -55,7 +55,7 @@ async def _read_to_charge(session: Session, merchant_id: UUID, order_id: UUID) -
 
 
 async def _with_declines(session: Session, agreed: Agreed) -> Agreed:
-    """Add the declines of the card in all plans. A card without a fingerprint is known in its own plan only.
+    """Add the declines of the card in all plans. For a card without a fingerprint, only declines in its own plan are known.
 
     Declines that an earlier release recorded are known in their own plan only, so the longer of the two lists counts. After a change
     in hardship no payment has failed yet, so the charges say whether the card may be charged at all.
@@ -71,7 +71,7 @@ async def _with_declines(session: Session, agreed: Agreed) -> Agreed:
 
 
 def _read_due(context: Context) -> ReadAgreed:
-    """Return a read of an order and its plan, and of its card's declines if a payment is due."""
+    """Return a function that reads an order and its plan, and its card's declines if a payment is due."""
 
     async def read(session: Session, merchant_id: UUID, order_id: UUID) -> Agreed | None:
         agreed = await plans.read(session, merchant_id, order_id)
@@ -89,9 +89,9 @@ async def pay_now(
 ) -> Order:
     """Charge one installment to the plan's card now, for the consumer, and return the order after that.
 
-    `expected` is the amount that the page showed, in cents. Raises CardBusy while another charge is in progress; CardExhausted
-    if the card was declined too often or for good; NothingOwed if the installment is paid, canceled or unknown, or its amount has changed;
-    and Charging if the card rail has not answered yet.
+    `expected` is the amount that the page showed, in cents. Raises CardBusy while another charge is in progress;
+    CardExhausted if the card was declined too often or finally; NothingOwed if the installment is paid, canceled or
+    unknown, or its amount has changed; and Charging if the card rail has not answered yet.
     """
     charge_id = context.new_id()
 
@@ -132,7 +132,7 @@ async def finish_collection(
 async def look_at_collection(
     context: Context, merchant_id: UUID, order_id: UUID, pending: PendingCharge
 ) -> str | None:
-    """Look at a charge in progress, for the page. Return the address at which the consumer confirms it, or None."""
+    """Look up a charge in progress, for the page. Return the address at which the consumer confirms it, or None."""
     record = _recorder(context, merchant_id, order_id, pending.charge)
     return await charge_card.look(context, charge_card.request_again(pending, merchant_id, order_id), record)
 
@@ -152,7 +152,7 @@ def _recorder(context: Context, merchant_id: UUID, order_id: UUID, charge: Charg
         def decide(agreed: Agreed) -> Outcome | None:
             order, plan, zone = agreed.order, agreed.plan, agreed.zone
             if order.charging != charge.charge_id:
-                # Recorded already: by the worker, or by our own earlier save whose result we lost.
+                # The answer is already recorded: by the worker, or by our own earlier save whose result we lost.
                 return None
             if answer.approved:
                 return collection.paid(order, plan, charge, zone, context.now(), context.new_id)

@@ -1,6 +1,6 @@
 """Login to the consumer's account page: a phone number, a one-time code, and then a session of one hour.
 
-All times are of the real clock, so that moving the sandbox's clock changes no session.
+All times use the real clock, so that moving the sandbox's clock changes no session.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Visit:
 
     @property
     def consumer_id(self) -> UUID | None:
-        """The consumer that this browser has proved to be, or None before the code is entered."""
+        """The consumer whose number this browser has verified, or None before the code is entered."""
         return self.session.consumer_id
 
 
@@ -52,7 +52,10 @@ def new_secret() -> str:
 
 
 async def open_account(context: Context, secret: str) -> Visit:
-    """Return the session of a browser that enters a number. Creates it unless it exists, as after a second click."""
+    """Return the session of a browser that enters a number.
+
+    Create it unless it exists, which happens after a second click.
+    """
     now = utc_now()
     await accounts.open_session(
         context.pool, _hash(context, secret), now, now + SESSION_LIFE, now + CODE_LIFE
@@ -88,8 +91,8 @@ async def send_account_code(context: Context, visit: Visit, typed: str, browser:
 async def check_account_code(context: Context, visit: Visit, typed: str) -> str:
     """Check a code in constant time. Raises Problem.
 
-    A code has at most five tries, and a try is counted before it is checked. Returns the session's new secret. If somebody
-    planted the old secret in this browser, that secret is now worthless.
+    A code allows at most five attempts, and an attempt is counted before it is checked. Returns the session's new
+    secret. If an attacker planted the old secret in this browser, that secret is no longer accepted.
     """
     session_hash = visit.session.session_hash
     tried = await accounts.try_code(context.pool, session_hash)

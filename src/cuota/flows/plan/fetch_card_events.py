@@ -1,4 +1,4 @@
-"""Fetches what processors have reported since the last time, because some events are never delivered."""
+"""Fetches the processors' events since the last time, because some events are never delivered."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from cuota.flows.context import Context, utc_now
 from cuota.flows.plan.store_card_event import store_card_event
 from cuota.rails.unavailable import RailUnavailable
 
-# A processor may list an event some time after it happened. Events that are stored already are not stored again.
+# A processor may list an event some time after it happened. Events that are already stored are not stored again.
 OVERLAP = timedelta(hours=1)
 log = logging.getLogger("cuota.work")
 
 
 async def begin_fetching(context: Context) -> None:
-    """Note the rails of this installation, so that their events are fetched from now on."""
+    """Store the rails of this installation, so that their events are fetched from now on."""
     await card_rails.begin(context.pool, list(context.rails.card.by_name), context.now())
 
 

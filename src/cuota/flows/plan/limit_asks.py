@@ -23,7 +23,7 @@ from cuota.flows.context import Context
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """The consumer who makes the attempt: a proved phone number, and an IP address if it is known."""
+    """The consumer who makes the attempt: a verified phone number, and an IP address if it is known."""
 
     phone: str
     network: str | None = None
@@ -65,7 +65,7 @@ async def count_ask(
 
 
 async def count_card(context: Context, card: bytes | None) -> CountedAttempt:
-    """Count an attempt for a card that only now became known; raise Limited."""
+    """Count an attempt for a card that was not known before; raise Limited."""
     return await _count(context, {} if card is None else {Subject.CARD: card})
 
 

@@ -1,4 +1,4 @@
-"""What a consumer can do with a plan on the account page: pay early, pay off, change the card."""
+"""The actions of a consumer on a plan's page: pay early, pay off, change the card."""
 
 from __future__ import annotations
 

@@ -23,13 +23,13 @@ from cuota.flows.risk.write_letter import write_letter
 from cuota.rails.bounded import MESSAGE_SECONDS
 from cuota.rails.unavailable import RailUnavailable
 
-# Few enough that even the slowest rail finishes them before the lease of the claim ends.
+# A batch is small enough that even the slowest rail finishes it before the lease of the claim ends.
 BATCH = 24
 AT_ONCE = 8
-# The slowest rail is through with a batch before the lease of its claims ends.
+# Even the slowest rail finishes a batch before the lease of its claims ends.
 assert messages.LEASE.total_seconds() > BATCH / AT_ONCE * MESSAGE_SECONDS
 LONGEST_WAIT = timedelta(hours=1)
-# Retries continue for about a day and a half. After that, a reminder is of no use.
+# Retries continue for about a day and a half. After that, a reminder would be too late.
 MOST_TRIES = 40
 log = logging.getLogger("cuota.work")
 

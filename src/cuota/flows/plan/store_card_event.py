@@ -1,4 +1,4 @@
-"""Stores what a card processor reports, once for each event. `apply_card_events.py` applies it later."""
+"""Stores each event of a card processor once. `apply_card_events.py` applies it later."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LONGEST = 255
 
 
 async def store_card_event(context: Context, rail: str, event: CardEvent) -> bool:
-    """Store an event. Return False if there is nothing to store: it is known already, or it is about a payment of others."""
+    """Store an event. Return False if it is already stored, or if its payment is not ours."""
     if event.merchant_id is None or event.order_id is None:
         return False
     card = event.card

@@ -24,7 +24,7 @@ log = logging.getLogger("cuota.work")
 
 
 async def write_off_installments(context: Context) -> int:
-    """Write off what is due. Return the number of orders that were changed."""
+    """Write off all due installments. Return the number of orders that were changed."""
     done, until = 0, last_day(context.now(), context.settings.write_off_days)
     for merchant_id in await write_offs.merchants_due(context.pool, until):
         after = _FIRST
@@ -36,7 +36,7 @@ async def write_off_installments(context: Context) -> int:
 
 
 async def _write_off(context: Context, merchant_id: UUID, order_id: UUID) -> bool:
-    """Write off what is due of one order. An order that cannot be saved now is tried again by the next run."""
+    """Write off the due installments of one order. If the order cannot be saved now, the next run retries it."""
     facts = {"orderId": str(order_id)}
     try:
         outcome = await write_off_order(context, merchant_id, order_id)
@@ -51,7 +51,7 @@ async def _write_off(context: Context, merchant_id: UUID, order_id: UUID) -> boo
 
 
 async def write_off_order(context: Context, merchant_id: UUID, order_id: UUID) -> Outcome | None:
-    """Write off what is due of one order, once. Return None if there was nothing to do."""
+    """Write off the due installments of one order, once. Return None if there was nothing to do."""
     decide = partial(_decide, context)
     return (
         await settle(context, merchant_id, order_id, decide, orders.read_with_plan, save=write_offs.save)

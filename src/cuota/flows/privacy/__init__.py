@@ -1,1 +1,1 @@
-"""A person's own data: exported and erased."""
+"""Exports and erases a person's data."""

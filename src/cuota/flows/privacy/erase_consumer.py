@@ -23,7 +23,9 @@ DECIDING = "An order of this consumer is being decided right now. Try again in a
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """What an erasure did, or would do. `reasons` say why it was refused. `forks` are copies that still contain the data.
+    """The result of an erasure or of its dry run.
+
+    `reasons` say why it was refused. `forks` are copies that still contain the data.
 
     `waiting` are the card rails whose processors have not deleted the consumer yet; a background job tries again.
     """
@@ -75,7 +77,8 @@ async def erase_consumer(
 async def _erase(
     context: Context, connection: Connection, consumer_id: UUID, phone: str, *, refunds_settled: bool
 ) -> tuple[list[str], dict[str, int]]:
-    # This lock prevents new charges for the consumer until the transaction ends: nothing can be reserved before them.
+    # This lock prevents new charges for the consumer until the transaction ends, because a charge needs a reservation
+    # first.
     await history.lock(connection, consumer_id)
     theirs = await erasure.find(connection, consumer_id, phone)
     reasons = reasons_against(await erasure.standing(connection, theirs), refunds_settled=refunds_settled)

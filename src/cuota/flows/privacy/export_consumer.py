@@ -1,4 +1,4 @@
-"""Exports everything that is stored about a person, for a person who asks for their own data."""
+"""Exports all stored data about a person, for a person who requests their own data."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _bytes_of(text: str | None) -> bytes | None:
 
 
 async def _with_statements(context: Context, order: dict[str, Any]) -> dict[str, Any]:
-    """Add to each dispute what was written in it, and the names of the files that were sent."""
+    """Add the statements and the names of the files to each dispute."""
     merchant_id = UUID(order["merchant_id"])
     for dispute in order["disputes"]:
         written = await statements(context, merchant_id, UUID(dispute["dispute_id"]))

@@ -1,4 +1,4 @@
-"""Lets card processors delete erased consumers. When a processor does not answer, a background job tries again."""
+"""Lets card processors delete erased consumers. If a processor does not answer, a background job retries."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from cuota.rails.bounded import SECONDS
 from cuota.rails.unavailable import RailUnavailable
 
 BATCH = 5
-# Each claimed request is answered or given up before its lease ends.
+# Each claimed request is answered or times out before its lease ends.
 assert card_erasures.LEASE.total_seconds() >= BATCH * 2 * SECONDS
 log = logging.getLogger("cuota.work")
 
 
 async def forget_cards(context: Context) -> int:
-    """Ask the processors that are due. Return how many consumers they have deleted."""
+    """Send the due requests to the processors. Return how many consumers they have deleted."""
     rails = context.rails.card
     claimed = await card_erasures.claim(context.pool, list(rails.by_name), utc_now(), BATCH)
     deleted = 0

@@ -12,8 +12,8 @@ from cuota.flows.sandbox.move_time import CannotMoveTime, moving
 async def begin_earlier(where: dict[str, Any], at: datetime) -> None:
     """Set the clock to an instant before now. Requests wait meanwhile. Raises CannotMoveTime if the sandbox has an order.
 
-    Only a rewind goes back with orders, because it takes everything back that happened since. Without orders nothing is
-    scheduled and nothing was paid, so there is nothing that would have happened after what happens next.
+    With orders, only a rewind can set the clock back, because it also undoes everything that happened since. Without
+    orders, nothing is scheduled and nothing was paid, so nothing that has happened could be later than new events.
     """
     async with clock.connected(where) as connection, moving(where, closed=True), connection.transaction():
         if await clock.has_orders(connection):

@@ -52,7 +52,8 @@ class SandboxClock:
             except (Refused, TimeoutError, *BUSY, *GONE) as problem:
                 log.debug("clock not read", extra={"facts": {"problem": type(problem).__name__}})
             except Exception:
-                # The loop must continue: if this process stopped reading the clock, moving it would wait forever.
+                # The loop must continue: if this process stopped reading the clock, a move of the clock would wait
+                # forever.
                 log.exception("clock not read")
 
 

@@ -72,7 +72,7 @@ async def rewind(where: dict[str, Any], name: str) -> Copied:
                 async with connection.transaction():
                     await connection.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
                     rows = await forks.go_back(connection, name)
-                    # In the same transaction as the tables.
+                    # Set the clock in the same transaction as the tables.
                     await clock.set_to(connection, found.service_time)
             except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
                 raise CannotMoveTime(

@@ -16,7 +16,8 @@ from cuota.db.sandbox import clock
 from cuota.flows.sandbox.clock import SandboxClock
 
 LOOK_SECONDS = 0.05
-# How long to wait for requests in progress. Slower ones are not waited for: the database keeps their parts consistent.
+# How long to wait for requests in progress. The move does not wait for slower ones, because the database keeps their
+# parts consistent.
 REQUESTS_END_SECONDS = 8.0
 log = logging.getLogger("cuota.clock")
 
@@ -34,13 +35,13 @@ class InFlightGate:
 
     @property
     def is_open(self) -> bool:
-        """Tell whether the gate is open."""
+        """Return whether the gate is open."""
         return self._opened.is_set()
 
     @contextlib.asynccontextmanager
     async def inside(self) -> AsyncIterator[None]:
         """Wait until the gate is open, then be counted as inside."""
-        # Checked again after each wait, because the gate may have been closed meanwhile.
+        # Check again after each wait, because the gate may have been closed meanwhile.
         while not self._opened.is_set():
             await self._opened.wait()
         self.enter()
@@ -71,7 +72,7 @@ class InFlightGate:
 
 
 async def _nothing() -> None:
-    """Do nothing: no jobs run here."""
+    """Do nothing, because no jobs run in this process."""
 
 
 class Standstill:
@@ -88,9 +89,11 @@ class Standstill:
         self._forget = forget
 
     async def keep(self, stop: asyncio.Event, rest: Callable[[], Awaitable[None]] = _nothing) -> None:
-        """Until `stop`: share the lock while jobs run; when the clock moves, finish what is in progress and give the lock back.
+        """Share the lock while jobs run, until `stop`.
 
-        `rest` waits for what the jobs have started and not finished: webhooks.
+        When the clock is moved, finish the work in progress and release the lock.
+
+        `rest` waits for the webhooks that the jobs have started and not finished.
         """
         while not stop.is_set():
             try:

@@ -77,7 +77,8 @@ async def _column(
         seen += len(rows)
         found.held += len(rows)
         found.rewrapped += written
-        # Texts that were written in this round count as left, until the next round has found all of them unchanged.
+        # Texts that were written in this round count as remaining, until the next round has found all of them
+        # unchanged.
         found.left += len(old)
         tell(name, seen, max(held, seen))
 
@@ -111,7 +112,7 @@ async def _patiently(session: Session, place: Sealed, old: list[tuple[Row, bytes
 
 
 def who(name: str) -> str:
-    """Describe the process that a database session belongs to."""
+    """Describe the process of a database session."""
     if name.startswith(SESSION_NAME):
         return f"a process that encrypts with key {name.removeprefix(SESSION_NAME)}"
     return "a process of an earlier release"

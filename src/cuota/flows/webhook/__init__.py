@@ -1,1 +1,1 @@
-"""Deliver and replay webhooks."""
+"""Delivers and replays webhooks."""

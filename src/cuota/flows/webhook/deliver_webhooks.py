@@ -94,7 +94,7 @@ class Courier:
 
     async def _lanes_due(self) -> dict[UUID, list[Lane]]:
         lanes = await deliveries.lanes_due(self._context.pool, self._context.now())
-        # Shuffle, so that not always the same queues are served when the limit does not allow all.
+        # Shuffle the queues, so that different queues are served each time if the limit does not allow all.
         random.shuffle(lanes)
         due: dict[UUID, list[Lane]] = defaultdict(list)
         for lane in lanes:
@@ -166,7 +166,7 @@ class Courier:
 def signed(
     context: Context, merchant_id: UUID, receiver: UUID, secrets: Secrets, identity: str, body: bytes
 ) -> list[tuple[str, str]]:
-    """Return the headers of one try, signed in two ways.
+    """Return the headers of one attempt, signed in two ways.
 
     One is the Standard Webhooks signature with every valid secret; the other is the SDK's signature of the raw body.
     """

@@ -1,4 +1,4 @@
-"""Release claims that no process is working on, so that another worker can claim the deliveries within seconds."""
+"""Releases claims that no process is working on, so that another worker can claim the deliveries within seconds."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from cuota.db.webhook.claims import Claim
 from cuota.db.workers import Worker
 from cuota.flows.context import Context
 
-# Within this time, a worker that only lost its database session takes its lock again, and learns of what it has just
-# claimed.
+# Within this time, a worker that only lost its database session takes its lock again, and gets the answers about its
+# latest claims.
 DEAD_SECONDS = 2.0
-# A worker looks after its lock several times before it is taken for dead.
+# A worker checks its lock several times before other workers treat it as dead.
 assert 3 * workers.LOOK_SECONDS < DEAD_SECONDS
 KeyT = TypeVar("KeyT", bound=Hashable)
 
@@ -27,7 +27,7 @@ class Heir:
 
     The second kind arises when the database has claimed deliveries but the session was lost before the answer arrived.
     If a claim is released although a worker is still sending, nothing breaks: the receiver may get the same event
-    twice, and only the result of the latest try is recorded. There is one Heir in each process.
+    twice, and only the result of the latest attempt is recorded. There is one Heir in each process.
     """
 
     def __init__(

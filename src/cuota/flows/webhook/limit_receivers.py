@@ -1,4 +1,4 @@
-"""How many deliveries each receiver may have in progress, so that slow and dead receivers delay no others."""
+"""Limits the deliveries in progress for each receiver, so that slow and dead receivers do not delay others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cuota.core.webhook.delivery import FIRST_AT_ONCE, Attempt, next_at_once
 from cuota.db.webhook.deliveries import Lane
 
 MOST_UNDER_WAY = 400
-# The shared limit for queues that have not yet answered promptly. The rest is reserved for queues that have.
+# The shared limit for queues that have not answered promptly yet. The rest is reserved for queues that have.
 MOST_DOUBTFUL = 200
 REMEMBERED = 10_000
 

@@ -36,7 +36,7 @@ OLD_SECRET_LIVES = timedelta(hours=24)
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The changes that a merchant asks for. None leaves a value as it is."""
+    """A merchant's changes. None keeps a value."""
 
     url: str | None = None
     description: str | None = None
@@ -56,7 +56,7 @@ class NoOldSecret(Exception):
 
 
 def endpoint_not_found() -> Refused:
-    """The refusal for an unknown id. Another merchant's endpoint gets the same one."""
+    """Return the refusal for an unknown id, which is the same for another merchant's endpoint."""
     return Refused(Code.NOT_FOUND, "There is no such webhook endpoint. GET /webhook-endpoints lists yours.")
 
 

@@ -31,12 +31,12 @@ class Pace:
         return next_at_once(at_once, attempt)
 
     def wait(self, tries: int, attempt: Attempt, now: datetime) -> timedelta | None:
-        """Return the delay before the next try after `tries` failed tries, or None to park the delivery."""
+        """Return the delay before the next attempt after `tries` failed attempts, or None to park the delivery."""
         del now
         return next_try(tries, attempt, random.random())  # noqa: S311 - jitter, no secret
 
     def learn(self, lane: Lane, attempt: Attempt) -> None:
-        """Learn from the result of an attempt."""
+        """Update the pace with the result of an attempt."""
 
 
 class HurriedPace(Pace):
@@ -63,7 +63,7 @@ class HurriedPace(Pace):
     def at_once(self, at_once: int, attempt: Attempt) -> int:
         """Give a receiver that hangs many attempts at once.
 
-        Nothing else needs the room, and the clock waits for all of them.
+        Nothing else needs these places, and the move of the clock waits for all of the attempts.
         """
         return MOST_AT_ONCE if attempt.timed_out else super().at_once(at_once, attempt)
 

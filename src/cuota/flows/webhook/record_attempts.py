@@ -1,4 +1,4 @@
-"""Recording results of deliveries in batches: results that wait at the same moment share one statement for each merchant."""
+"""Records results of deliveries in batches: results that wait at the same moment share one statement for each merchant."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class AttemptRecorder:
         self._stuck: set[asyncio.Task[None]] = set()
 
     async def record(self, result: Result) -> None:
-        """Record a result. Return when it is recorded, or when recording was given up."""
+        """Record a result. Return when it is recorded, or when recording has timed out."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting[result.claimed.merchant_id].append((result, done))
         self._start_writer()
@@ -65,7 +65,7 @@ class AttemptRecorder:
         assert writer is not None
         try:
             while self._waiting:
-                # Take the merchant that has waited longest. What does not fit into the batch goes to the end of the
+                # Take the merchant that has waited longest. Results that do not fit into the batch go to the end of the
                 # queue.
                 merchant_id = next(iter(self._waiting))
                 together = self._waiting.pop(merchant_id)

@@ -1,4 +1,4 @@
-"""Send events again: one event, a range of the feed, or everything of one endpoint."""
+"""Sends events again: one event, a range of the feed, or all events of one endpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an event about a dispute or a return notice adds to the body of an order's event. It has the same bytes every time."""
+"""The extra members in the body of an event about a dispute or a return notice. They have the same bytes every time."""
 
 from __future__ import annotations
 

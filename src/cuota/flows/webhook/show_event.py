@@ -27,7 +27,7 @@ _EVENT_ID = re.compile(r"evt_([0-9a-f]{32})_([1-9][0-9]{0,8})", re.ASCII)
 
 
 def event_id(order_id: UUID, sequence: int) -> str:
-    """Return the event's id, which is the `webhook-id` of every try: `evt_<id>_<sequence>`.
+    """Return the event's id, which is the `webhook-id` of every attempt: `evt_<id>_<sequence>`.
 
     `order_id` is the id of the order, payout or bank account that the event is about.
     """
@@ -94,7 +94,7 @@ def _order_event(facts: EventFacts, sequence: int, *, sandbox: bool) -> bytes:
 
 
 def _as_of(now: OrderRecord, events: list[Happened]) -> OrderRecord:
-    """The record after these events and no later one."""
+    """Return the record after these events, without later ones."""
     kinds = {(MOVED[event.type], event.reference) for event in events if event.type in MOVED}
     movements = tuple(item for item in now.movements if (item.kind, item.reference) in kinds)
     sums = {kind: sum(item.amount for item in movements if item.kind is kind) for kind in MovementKind}

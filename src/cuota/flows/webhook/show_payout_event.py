@@ -12,7 +12,7 @@ CANCELED = "canceled"
 
 
 def payout_members(facts: PayoutFacts, happened: Happened) -> dict[str, object]:
-    """Return the members of a payout's event after the first ones. The status is the one that the event reports."""
+    """Return the members of a payout's event after the common ones. The status is the one that the event reports."""
     payout: dict[str, object] = {
         "payoutId": facts.payout_id,
         "number": facts.number,
@@ -30,7 +30,7 @@ def payout_members(facts: PayoutFacts, happened: Happened) -> dict[str, object]:
 
 
 def account_members(facts: BankAccountFacts, happened: Happened) -> dict[str, object]:
-    """Return the members of a bank account's event after the first ones."""
+    """Return the members of a bank account's event after the common ones."""
     account = {
         "accountId": facts.account_id,
         "last4": facts.last4,

@@ -1,1 +1,1 @@
-"""The way to pay merchants by their banks."""
+"""The bank rail: sends payouts to merchants' bank accounts."""

@@ -1,7 +1,9 @@
-"""The payments and files of a bank that takes files. A payment is in one file for ever; a file is stored before it is sent.
+"""The tables of the `files` rail: payments and bank files.
 
-Every step is one statement, so that a process that dies leaves a step done or not begun. If it dies between claiming the
-payments and writing the file, the next call writes the same file.
+A payment is in only one file; a file is stored before it is sent.
+
+Every step is one statement, so a process that dies leaves a step either done or not begun. If it dies between claiming
+the payments and writing the file, the next call writes the same file.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ _ORDER = """INSERT INTO bank_files.payments (payout_id, name, routing, account, 
     VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING"""
 _FIND = """SELECT p.amount, p.file_number, p.paid_at, p.returned_at, p.reason, f.effective, f.content IS NOT NULL AS written
     FROM bank_files.payments p LEFT JOIN bank_files.files f ON f.number = p.file_number WHERE p.payout_id = $1"""
-# The file's number is the primary key: of two commands at once, one fails and has claimed nothing.
+# The file's number is the primary key. If two commands run at once, one fails and claims nothing.
 _CLAIM = """WITH waiting AS (
     SELECT payout_id FROM bank_files.payments WHERE file_number IS NULL ORDER BY order_number LIMIT $4 FOR UPDATE
 ), made AS (
@@ -55,7 +57,8 @@ _PAID = """UPDATE bank_files.payments SET paid_at = coalesce(paid_at, $3)
     WHERE payout_id = $1 AND amount = $2 AND file_number IS NOT NULL RETURNING payout_id"""
 _RETURNED = """UPDATE bank_files.payments SET returned_at = coalesce(returned_at, $3), reason = coalesce(reason, $4)
     WHERE payout_id = $1 AND amount = $2 AND file_number IS NOT NULL RETURNING payout_id"""
-# Seven digits of the order's number repeat after ten million payments: the latest payment of this amount is meant.
+# The report has only seven digits of the order's number, which repeat after ten million payments. So take the latest
+# payment with this amount.
 _BY_TRACE = """SELECT payout_id FROM bank_files.payments WHERE order_number % 10000000 = $1 AND amount = $2
     AND file_number IS NOT NULL ORDER BY order_number DESC LIMIT 1"""
 _PAID_FILE = """UPDATE bank_files.payments SET paid_at = coalesce(paid_at, $3) WHERE file_number = $1
@@ -64,7 +67,10 @@ _PAID_FILE = """UPDATE bank_files.payments SET paid_at = coalesce(paid_at, $3) W
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """What is known about one payment. `effective` is when the bank was asked to pay, or None before the file is written."""
+    """The state of one payment.
+
+    `effective` is the day on which the bank was asked to pay, or None before the file is written.
+    """
 
     amount: int
     file_number: int | None
@@ -76,7 +82,7 @@ class Ordered:
 
 @dataclass(frozen=True, slots=True)
 class BankFile:
-    """A file that was written. The amount is in cents."""
+    """A written file. The amount is in cents."""
 
     number: int
     format: str
@@ -89,7 +95,7 @@ class BankFile:
 
 
 class FileBooks:
-    """The tables of the rail."""
+    """Reads and writes the tables of the rail."""
 
     def __init__(self, books: RailDatabase, vault: RailVault, originator: Originator) -> None:
         self._books = books
@@ -97,7 +103,7 @@ class FileBooks:
         self._originator = originator
 
     async def order(self, credit: Credit, now: datetime) -> None:
-        """Queue a payment for the next file. A payment that was ordered before stays as it is."""
+        """Queue a payment for the next file. If the payment was ordered before, change nothing."""
         bound = _bound(credit.payout_id)
         await self._books.execute(
             _ORDER,
@@ -111,7 +117,7 @@ class FileBooks:
         )
 
     async def find(self, payout_id: UUID) -> Ordered | None:
-        """Return what is known about a payment, or None if it was never ordered."""
+        """Return the state of a payment, or None if it was never ordered."""
         row = await self._books.fetchrow(_FIND, payout_id)
         if row is None:
             return None
@@ -119,7 +125,10 @@ class FileBooks:
         return Ordered(row["amount"], number, effective, row["paid_at"], row["returned_at"], row["reason"])
 
     async def make(self, kind: str, now: datetime, effective: date) -> list[int]:
-        """Write all files that are due, and return their numbers. None is made twice. Raises UniqueViolation of a rival."""
+        """Write all due files, and return their numbers.
+
+        No file is made twice: raises UniqueViolation if another command wins.
+        """
         made = await self._write()
         while await self._books.execute(_CLAIM, kind, now, effective, MOST_PAYMENTS) != "UPDATE 0":
             made += await self._write()
@@ -164,7 +173,7 @@ class FileBooks:
         return None if row is None else self._vault.decrypt(row["content"], f"bank-file:{number}")
 
     async def report(self, reported: Reported, now: datetime) -> list[UUID]:
-        """Record what the bank reported, once. Return the payments that it is about; none if the amount does not fit."""
+        """Record a bank's report, once. Return the payments of the report, or none if the amount differs."""
         if reported.file_number is not None:
             return await self._ids(_PAID_FILE, reported.file_number, reported.amount, now)
         payout_id = reported.payout_id

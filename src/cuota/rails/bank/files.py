@@ -1,7 +1,7 @@
-"""A bank that takes files: payouts wait for the next file, and its reports say what became of them.
+"""The rail `files`, for a bank that accepts files: payouts wait for the next file, and the bank's reports give their results.
 
-`cuota bank make` writes a file, `cuota bank report` reads what the bank sends back. NACHA knows no report of a payment that
-arrived: such a payment counts as paid when the time for a return is over.
+`cuota bank make` writes a file, `cuota bank report` reads a report of the bank. NACHA has no report of a successful
+payment, so a payment counts as paid when the time for a return is over.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ class FileBankRail:
         self._now = now
 
     async def send(self, order: BankOrder) -> BankAnswer:
-        """Queue the payment. Raises RailUnavailable until it is in a file: the payout is not sent before."""
+        """Queue the payment.
+
+        Raises RailUnavailable until the payment is in a file, because the payout is not sent before.
+        """
         if self.format == "nacha" and order.amount > MOST_CENTS:
             reason = f"a NACHA payment is at most {money.text_of(MOST_CENTS)}"
             return BankAnswer(BankState.REJECTED, order.amount, reason)
@@ -56,7 +59,7 @@ class FileBankRail:
         return found
 
     async def find(self, payout_id: UUID) -> BankAnswer | None:
-        """Return what the bank reported. Raises RailUnavailable while the payment waits for the next file."""
+        """Return the bank's report of the payment. Raises RailUnavailable while the payment waits for the next file."""
         found = await self.books.find(payout_id)
         if found is None:
             return None

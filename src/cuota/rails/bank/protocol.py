@@ -11,7 +11,9 @@ from uuid import UUID
 
 @dataclass(frozen=True, slots=True)
 class BankOrder:
-    """An order to pay a merchant, in cents. `payout_id` is our own reference: a repeated order with the same one pays only once.
+    """An order to pay a merchant, in cents.
+
+    `payout_id` is our own reference: a repeated order with the same `payout_id` pays only once.
 
     `number` counts the merchant's payouts from 1. `arrival_date` is the business day on which the money is expected.
     """
@@ -28,9 +30,9 @@ class BankOrder:
 
 
 class BankState(StrEnum):
-    """What the bank says about an order."""
+    """The state of an order, as the bank reports it."""
 
-    ACCEPTED = "accepted"  # the bank will pay, or has not said yet that it did
+    ACCEPTED = "accepted"  # the bank will pay, or has not reported the payment yet
     PAID = "paid"  # the money has arrived
     REJECTED = "rejected"  # the bank refused the order; no money moved
     RETURNED = "returned"  # the merchant's bank sent the money back
@@ -42,7 +44,7 @@ FINAL = frozenset({BankState.REJECTED, BankState.RETURNED})
 
 @dataclass(frozen=True, slots=True)
 class BankAnswer:
-    """The bank's answer. `amount` is what the bank's own records say that the order pays, in cents.
+    """The bank's answer. `amount` is the order's amount in the bank's own records, in cents.
 
     `reason` says why an order was rejected or returned, such as the ACH code `R03`. `reference` is the bank's own.
     """
@@ -56,16 +58,19 @@ class BankAnswer:
 class BankRail(Protocol):
     """The interface of the class in CUOTA_BANK_RAIL. Each call may raise RailUnavailable.
 
-    The constructor takes what `rails/load.py` gives to every rail: `(settings, books, vault, now)`. `name` has 2 to 32 of a-z,
-    0-9 and _. A rail may also have `async def close(self)`, which is called when the process ends.
+    The constructor takes what `rails/load.py` gives to every rail: `(settings, books, vault, now)`. `name` has 2 to 32
+    characters from a-z, 0-9 and _. A rail may also have `async def close(self)`, which is called when the process ends.
     """
 
     name: str
 
     async def send(self, order: BankOrder) -> BankAnswer:
-        """Order the payment, once for each `payout_id`. Called again with the same one, answer what `find` would."""
+        """Order the payment, once for each `payout_id`.
+
+        A repeated call with the same `payout_id` returns the result of `find`.
+        """
         ...
 
     async def find(self, payout_id: UUID) -> BankAnswer | None:
-        """Look an earlier order up in the bank's records, however old. None if it never arrived there."""
+        """Look up an earlier order of any age in the bank's records. Return None if it never arrived there."""
         ...

@@ -32,7 +32,10 @@ class BoundedBankRail:
         return _read(await within(self.rail.send(order), self._seconds), order.amount)
 
     async def find(self, payout_id: UUID, amount: int) -> BankAnswer | None:
-        """Look an earlier order up. `amount` is what it should pay, in cents. None if it never arrived."""
+        """Look up an earlier order.
+
+        `amount` is the amount that it should pay, in cents. Return None if it never arrived.
+        """
         found = await within(self.rail.find(payout_id), self._seconds)
         return None if found is None else _read(found, amount)
 
@@ -41,7 +44,8 @@ def _read(answer: object, amount: int) -> BankAnswer:
     if not isinstance(answer, BankAnswer) or not isinstance(answer.state, BankState):
         raise RailUnavailable("the bank rail's answer cannot be read")
     if answer.amount != amount:
-        # Recording this as paid would hide the difference. The payout stays as it is, and the operator sees why.
+        # Recording this as paid would hide the difference. So the payout is not changed, and the operator sees the
+        # reason.
         raise RailUnavailable("the bank has another amount for this payout")
     reference = answer.reference if isinstance(answer.reference, str) else None
     reason = None

@@ -1,4 +1,4 @@
-"""The sandbox's bank: real code with its own tables and transactions, like a company outside."""
+"""The sandbox's bank: real code with its own tables and transactions, like an external company."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SandboxBankRail:
         self._now = now
 
     async def send(self, order: BankOrder) -> BankAnswer:
-        """Take the order, once for each payout id."""
+        """Accept the order, once for each payout id."""
         now, behaviour = self._now(), _BEHAVIOURS.get(order.account, "pays")
         day = business_days_after(day_at_bank(now), 1)
         pays_at = at_opening(day) if behaviour in {"pays", "returned"} else None
@@ -51,7 +51,7 @@ class SandboxBankRail:
         return found
 
     async def find(self, payout_id: UUID) -> BankAnswer | None:
-        """Look the order up. What it became follows from the time."""
+        """Look up the order. Its state depends on the time."""
         row = await self._books.fetchrow(_FIND, payout_id)
         if row is None:
             return None

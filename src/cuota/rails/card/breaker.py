@@ -1,7 +1,7 @@
 """The circuit breaker of one card rail. After several calls without an answer, calls are refused for a short time.
 
-A refused call was never sent. Then one trial call goes through; its answer closes the breaker, or opens it again. The state
-belongs to this process.
+A refused call was never sent. After that time, one trial call is sent; its answer closes the breaker, or opens it
+again. The state belongs to this process.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from cuota.rails.unavailable import RailUnavailable
 
-# So many calls in a row without an answer open the breaker. A decline is an answer.
+# This many calls in a row without an answer open the breaker. A decline is an answer.
 FAILURES = 5
 OPEN_SECONDS = 15.0
 T = TypeVar("T")
@@ -27,21 +27,22 @@ class Breaker:
         self._open_until = 0.0
 
     def admits(self) -> bool:
-        """Return whether a call may be sent now. When the time is over, one trial call is admitted, and no other until then."""
+        """Return whether a call may be sent now. When the pause is over, one trial call is admitted."""
         if self._failures < FAILURES:
             return True
         if self._now() < self._open_until:
             return False
-        # The trial call: the next one waits as long again, also if this one is never heard of.
+        # This is the trial call. The next one waits for another pause, even if the result of this one is never
+        # reported.
         self._open_until = self._now() + OPEN_SECONDS
         return True
 
     def answered(self) -> None:
-        """The rail answered a call."""
+        """Record that the rail answered a call."""
         self._failures = 0
 
     def failed(self) -> None:
-        """A call had no answer."""
+        """Record that a call had no answer."""
         self._failures += 1
         if self._failures >= FAILURES:
             self._open_until = self._now() + OPEN_SECONDS
@@ -50,7 +51,8 @@ class Breaker:
 async def guarded(breaker: Breaker, call: Callable[[], Awaitable[T]], told: Callable[[str], None]) -> T:
     """Send a call and count its result: `answered`, `failed`, or `refused` if the breaker is open and nothing was sent.
 
-    Raises RailUnavailable for `failed` and `refused`. Any other exception is an answer: the rail refused what it was given.
+    Raises RailUnavailable for `failed` and `refused`. Any other exception counts as an answer, in which the rail
+    refuses the call's arguments.
     """
     if not breaker.admits():
         told("refused")

@@ -36,7 +36,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class CardFields:
-    """What a page needs so that the consumer enters a card in the processor's own fields, inside our form.
+    """The values with which a page shows the processor's own card fields inside our form.
 
     `scripts` are loaded in this order; the last one defines `window.cardFields`. `options` are public values for that script,
     such as a publishable key. `sources` are the origins that the page's Content-Security-Policy allows, by directive, such as
@@ -90,7 +90,9 @@ class RefundRequest:
 
 @dataclass(frozen=True, slots=True)
 class ChargebackReply:
-    """What the merchant answers to a chargeback. `reference` is the processor's id of the dispute; `key` is ours for this reply.
+    """The merchant's answer to a chargeback.
+
+    `reference` is the processor's id of the dispute; `key` is our id of this answer.
 
     Without `accepts`, the text and the files are evidence, which goes to the card's bank.
     """
@@ -104,7 +106,7 @@ class ChargebackReply:
 
 
 class CardOutcome(StrEnum):
-    """What a processor says about a charge or a refund."""
+    """The result of a charge or a refund."""
 
     APPROVED = "approved"
     DECLINED = "declined"
@@ -120,7 +122,7 @@ class CardAnswer:
 
     `reason` is the code of a decline; `core/plan/declines.py` has the codes, and what each means for later charges.
     `action_url` is where the consumer confirms a charge that requires it. `network_reference` is the card network's
-    identifier of the transaction, if the processor tells it.
+    identifier of the transaction, if the processor returns it.
     """
 
     outcome: CardOutcome
@@ -130,12 +132,12 @@ class CardAnswer:
 
     @property
     def approved(self) -> bool:
-        """Whether the money moved."""
+        """Return whether the money moved."""
         return self.outcome is CardOutcome.APPROVED
 
     @property
     def final(self) -> bool:
-        """Whether this is the last answer: approved or declined."""
+        """Return whether the answer is final: approved or declined."""
         return self.outcome in {CardOutcome.APPROVED, CardOutcome.DECLINED}
 
 
@@ -168,7 +170,7 @@ class CardRail(Protocol):
     name: str
 
     def fields(self) -> CardFields:
-        """Return what the page needs for the processor's own fields."""
+        """Return the values that the page needs for the processor's own fields."""
         ...
 
     async def keep(self, token: str, holder: CardHolder) -> Card:
@@ -180,7 +182,10 @@ class CardRail(Protocol):
         ...
 
     async def find_charge(self, asked: ChargeRequest) -> CardAnswer | None:
-        """Look an earlier charge up by its key in the processor's records, however old. None if it never arrived there."""
+        """Look up an earlier charge of any age by its key in the processor's records.
+
+        Return None if it never arrived there.
+        """
         ...
 
     async def give_up(self, asked: ChargeRequest) -> CardAnswer:
@@ -188,31 +193,31 @@ class CardRail(Protocol):
         ...
 
     async def refund(self, asked: RefundRequest) -> CardAnswer:
-        """Refund part or all of a charge to the card. Look an earlier refund with the same key up before sending one."""
+        """Refund part or all of a charge to the card. Look up an earlier refund with the same key before sending one."""
         ...
 
     async def answer_chargeback(self, reply: ChargebackReply) -> None:
         """Send evidence, or accept the chargeback. A repeated call with the same key acts only once.
 
-        It returns without doing anything if the dispute takes no more answers, because it is closed or was answered before.
+        It does nothing if the dispute accepts no more answers, because it is closed or was answered before.
         """
         ...
 
     async def read_event(self, headers: Mapping[str, str], body: bytes) -> CardEvent | None:
-        """Verify and read a message that the processor sent. None if it is of no interest. Raises BadEvent.
+        """Verify and read a message from the processor. Return None if the service does not need it. Raises BadEvent.
 
         The names in `headers` are in lower case.
         """
         ...
 
     async def events_since(self, since: datetime) -> Sequence[CardEvent]:
-        """Return every event since that time, oldest first: some may never have been delivered."""
+        """Return every event since that time, oldest first, because some may never have been delivered."""
         ...
 
     async def forget(self, consumer_id: UUID) -> None:
-        """Delete what the processor knows about an erased consumer. The cards cannot be charged any more; refunds still work.
+        """Delete the processor's data about an erased consumer. The cards cannot be charged any more; refunds still work.
 
-        It is called again until it returns, also after it has already worked.
+        The service repeats the call until it returns without an error, perhaps after the data was already deleted.
         """
         ...
 

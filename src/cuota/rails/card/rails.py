@@ -31,17 +31,17 @@ from cuota.rails.card.protocol import (
 from cuota.rails.card.sandbox import SandboxCardRail
 from cuota.rails.unavailable import RailUnavailable
 
-# A charge is looked up only after its own call can no longer answer.
+# A charge is looked up only after its own call has timed out.
 assert LOOK_UP_AFTER.total_seconds() > SECONDS
 T = TypeVar("T")
 _REASON = re.compile(r"[a-z0-9_]{1,64}", re.ASCII)
 _LONGEST_URL = 2048
-# Evidence has files, which take longer to send: this many times the time of another call.
+# Evidence has files, which take longer to send, so its timeout is this many times the timeout of other calls.
 EVIDENCE_FACTOR = 2.5
 
 
 def _read(answer: object) -> CardAnswer:
-    """Check an answer. An answer that is not clear counts as none, so the charge is looked up later."""
+    """Check an answer. An unclear answer counts as no answer, so the charge is looked up later."""
     if not isinstance(answer, CardAnswer) or not isinstance(answer.outcome, CardOutcome):
         raise RailUnavailable("the rail's answer cannot be read")
     if answer.outcome is CardOutcome.REQUIRES_ACTION and not _is_url(answer.action_url):
@@ -64,8 +64,9 @@ def _uncounted(name: str, result: str) -> None:
 class CardRails:
     """Calls the rail of each card. Raises RailUnavailable after a timeout or an unexpected error.
 
-    The `active` rail takes new cards. `others` only serve the plans whose cards they keep. A stored token is the rail's name,
-    a colon, and the rail's own token. Tokens that were stored before rails had names belong to the active rail.
+    The `active` rail accepts new cards. `others` only serve the plans whose cards they have stored. A stored token is
+    the rail's name, a colon, and the rail's own token. Tokens that were stored before rails had names belong to the
+    active rail.
     """
 
     def __init__(self, active: CardRail, others: Sequence[CardRail] = (), seconds: float = SECONDS) -> None:
@@ -78,7 +79,7 @@ class CardRails:
 
     @property
     def sandbox(self) -> SandboxCardRail | None:
-        """The simulated processor, if it takes the new cards."""
+        """Return the simulated processor if it accepts the new cards."""
         return self.active if isinstance(self.active, SandboxCardRail) else None
 
     async def close(self) -> None:
@@ -89,7 +90,7 @@ class CardRails:
                 await close()
 
     def fields(self) -> CardFields:
-        """Return what a page needs so that a consumer can enter a card."""
+        """Return the values with which a page shows the card fields."""
         return self.active.fields()
 
     async def keep(self, token: str, holder: CardHolder) -> Card:
@@ -110,7 +111,7 @@ class CardRails:
         return _read(await self._ask(asked, lambda rail: rail.charge))
 
     async def find_charge(self, asked: ChargeRequest) -> CardAnswer | None:
-        """Look a charge up. None if it never arrived."""
+        """Look up a charge. Return None if it never arrived."""
         found = await self._ask(asked, lambda rail: rail.find_charge)
         return None if found is None else _read(found)
 
@@ -139,14 +140,14 @@ class CardRails:
         """Return the name of the rail whose processor signed a message, and the event. Raises BadEvent if none did."""
         for name, rail in self.by_name.items():
             try:
-                # Anybody can send a message, so this neither opens nor closes the breaker.
+                # Anybody can send a message, so a message neither opens nor closes the breaker.
                 return name, await within(rail.read_event(headers, body), self._seconds, passed=(BadEvent,))
             except BadEvent:
                 continue
         raise BadEvent("no card processor of this installation signed this message")
 
     async def events_since(self, name: str, since: datetime) -> Sequence[CardEvent]:
-        """Return what happened at a rail's processor since that time."""
+        """Return the events of a rail's processor since that time."""
         rail = self.by_name[name]
         return await self._call(rail, lambda: rail.events_since(since))
 

@@ -1,4 +1,4 @@
-"""The sandbox's card processor: real code with its own tables and transactions, like a company outside."""
+"""The sandbox's card processor: real code with its own tables and transactions, like an external company."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from cuota.rails.stores import Clock, RailDatabase, RailVault
 TOKENS_PATH = "/sandbox-processor/cards"
 CONFIRM_PATH = "/sandbox-processor/confirm"
 SCRIPT_PATH = "/static/sandbox-card.js"
-# How long the test card that stays processing does so, and when the other is renewed.
+# How long a charge of the processing test card is in progress, and when the renewed test card is renewed.
 PROCESSING_TIME = timedelta(minutes=1)
 RENEWED_AFTER = timedelta(days=21)
 RENEWED_LAST4 = "4444"
@@ -107,7 +107,7 @@ _RENEWED = """SELECT DISTINCT k.token, k.brand, k.fingerprint, c.merchant_id, c.
 
 @dataclass(frozen=True, slots=True)
 class WaitingCharge:
-    """A charge that the consumer must confirm, for the page of the simulated bank. The amount is in cents."""
+    """A charge that the consumer must confirm on the page of the simulated bank. The amount is in cents."""
 
     amount: int
     return_url: str
@@ -131,7 +131,10 @@ class SandboxCardRail:
         return CardFields((SCRIPT_PATH,), {"tokens": TOKENS_PATH}, {"connect-src": ("'self'",)})
 
     async def tokenize(self, card: CardEntry) -> str:
-        """Store how the card behaves, but never its number, and return a token for the browser. The processor's own path."""
+        """Store how the card behaves, but never its number, and return a token for the browser.
+
+        The processor's own path calls this.
+        """
         token = f"card_{secrets.token_urlsafe(18)}"
         behaviour = _BEHAVIOURS.get(card.number, "pays")
         fingerprint = self._fingerprint(card.number)
@@ -168,7 +171,7 @@ class SandboxCardRail:
         return APPROVED if row["approved"] else declined(str(row["reason"]))
 
     async def find_charge(self, asked: ChargeRequest) -> CardAnswer | None:
-        """Look up the charge in the simulator's table. A charge that is processed is done after its time."""
+        """Look up the charge in the simulator's table. A charge in progress ends after its time."""
         row = await self._books.fetchrow(_FIND, asked.key)
         if (
             row is not None
@@ -181,7 +184,7 @@ class SandboxCardRail:
         return None if row is None else self._answer(asked.key, row)
 
     async def find_waiting(self, key: UUID) -> WaitingCharge | None:
-        """Return a charge that waits for the consumer, or None. For the page of the simulated bank."""
+        """Return a charge that waits for the consumer, or None. The page of the simulated bank calls this."""
         row = await self._books.fetchrow(_WAITING, key)
         return (
             None
@@ -190,12 +193,15 @@ class SandboxCardRail:
         )
 
     async def confirm(self, key: UUID, *, passed: bool) -> str | None:
-        """Record the consumer's answer on the page of the simulated bank. Return the address to go back to; None if too late."""
+        """Record the consumer's answer on the page of the simulated bank.
+
+        Return the return address, or None if it is too late.
+        """
         row = await self._books.fetchrow(_CONFIRMED, key, passed)
         return None if row is None else str(row["return_url"])
 
     async def way_back(self, key: UUID) -> str | None:
-        """Return the address to go back to from the page of the simulated bank; None for an unknown charge."""
+        """Return the return address of the page of the simulated bank, or None for an unknown charge."""
         row = await self._books.fetchrow(_WAY_BACK, key)
         return None if row is None else str(row["return_url"])
 
@@ -210,7 +216,7 @@ class SandboxCardRail:
         return APPROVED if row and row["approved"] else declined("exceeds_charge")
 
     async def answer_chargeback(self, reply: ChargebackReply) -> None:
-        """Record evidence, or that the chargeback is accepted."""
+        """Record evidence, or the acceptance of the chargeback."""
         await sandbox_disputes.answer(self._books, reply, self._now())
 
     async def forget(self, consumer_id: UUID) -> None:
@@ -222,7 +228,7 @@ class SandboxCardRail:
         return hmac.new(key, body, hashlib.sha256).hexdigest()
 
     def sign_event(self, charge: ChargeRequest) -> tuple[dict[str, str], bytes]:
-        """Return headers and body of a signed message that says that a charge has changed."""
+        """Return the headers and the body of a signed event that reports a changed charge."""
         event = {
             "id": f"evt_{secrets.token_urlsafe(12)}", "at": self._now().isoformat(), "charge": str(charge.key),
             "merchant": str(charge.merchant_id), "order": str(charge.order_id),
@@ -241,7 +247,7 @@ class SandboxCardRail:
         )  # fmt: skip
 
     async def events_since(self, since: datetime) -> Sequence[CardEvent]:
-        """Return the events of disputes and the renewed cards whose time has come since then."""
+        """Return the events of disputes and of renewed cards that happened since then."""
         now = self._now()
         renewed = await self._books.fetch(_RENEWED, since - RENEWED_AFTER, now - RENEWED_AFTER)
         events = await sandbox_disputes.events_since(self._books, since, now)

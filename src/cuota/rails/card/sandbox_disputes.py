@@ -19,12 +19,12 @@ JUDGED_AFTER = timedelta(days=1)
 WINS = "winning_evidence"
 REASON = "product_not_received"
 
-# $1 and $2 are the first and the last moment; a dispute of a charge is opened DISPUTED_AFTER later.
+# $1 and $2 are the first and the last moment. A dispute is opened DISPUTED_AFTER after its charge.
 _DISPUTED = """SELECT c.key, c.amount, c.merchant_id, c.order_id, c.created_at, d.evidence, d.submitted_at, d.accepted_at
     FROM card_simulator.charges c JOIN card_simulator.cards k USING (token)
         LEFT JOIN card_simulator.disputes d ON d.charge = c.key
     WHERE k.behaviour = 'disputed' AND c.approved AND c.created_at <= $1 ORDER BY c.created_at"""
-# A dispute that has ended takes no answer: $6 and $7 are the time until the deadline, and the time of the judgment.
+# A dispute that has ended accepts no answer. $6 is the time until the deadline, and $7 the time until the judgment.
 _ANSWER = """INSERT INTO card_simulator.disputes AS d (charge, evidence, files, submitted_at, accepted_at)
     SELECT c.key, $2::text, $3, CASE WHEN $4 THEN NULL ELSE $5::timestamptz END, CASE WHEN $4 THEN $5::timestamptz END
     FROM card_simulator.charges c WHERE c.key = $1 AND c.created_at + $6::interval > $5
@@ -33,7 +33,10 @@ _ANSWER = """INSERT INTO card_simulator.disputes AS d (charge, evidence, files, 
 
 
 async def answer(books: RailDatabase, reply: ChargebackReply, now: datetime) -> None:
-    """Record evidence or acceptance. Later evidence does not count, and no answer does after the end, as with a real network."""
+    """Record evidence or acceptance.
+
+    As with a real network, only the first evidence counts, and nothing counts after the end.
+    """
     charge = reply.reference.removeprefix("dp_")
     deadline = DISPUTED_AFTER + RESPOND_WITHIN
     await books.execute(

@@ -1,4 +1,4 @@
-"""The card rail to Stripe. docs/card-rails.md explains it, and what was proved on a stand-in only."""
+"""The card rail to Stripe. docs/card-rails.md explains it, and lists what was tested only with a stand-in."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class StripeCardRail:
         await self._connections.close_async()  # type: ignore[no-untyped-call]
 
     def fields(self) -> CardFields:
-        """Return Stripe's script, ours that mounts the Payment Element, and the origins that Stripe documents for a CSP."""
+        """Return Stripe's script, our script that mounts the Payment Element, and the origins that Stripe documents for a CSP."""
         return card_fields(self._keys)
 
     async def keep(self, token: str, holder: CardHolder) -> Card:
@@ -100,10 +100,10 @@ class StripeCardRail:
         return card_of(attached.to_dict(), customer)
 
     async def _not_attached(self, token: str, customer: str) -> Card:
-        """Return a card that Stripe did not attach, if it can be charged nevertheless. Raises UnknownToken.
+        """Return a card that Stripe did not attach, if it can still be charged. Raises UnknownToken.
 
-        The card's bank may have declined to store the card: then the charge is declined too, and tells why. Or the card
-        is attached already, by an earlier call whose answer was lost.
+        The card's bank may have declined to store the card. Then the charge is declined too, with the reason. Or the
+        card is already attached, by an earlier call whose answer was lost.
         """
         try:
             found = await answered(
@@ -119,8 +119,8 @@ class StripeCardRail:
     async def charge(self, asked: ChargeRequest) -> CardAnswer:
         """Make a PaymentIntent and confirm it, in one request.
 
-        Stripe repeats a failure of its own under the same idempotency key for a day. If nothing was made, the next key is
-        used: every process takes the same keys in the same order, so that two of them never charge twice.
+        If Stripe itself fails, it repeats that error for a day under the same idempotency key. If no payment was made,
+        the next key is used. Every process uses the same keys in the same order, so two processes never charge twice.
         """
         for number in range(1, MOST_KEYS + 1):
             try:
@@ -160,9 +160,10 @@ class StripeCardRail:
     async def _settled(self, intent: Json) -> CardAnswer:
         """Return a PaymentIntent's answer.
 
-        After a failed attempt with the consumer present, Stripe would take another card for the same PaymentIntent: the
-        return address gives the browser what it needs for that. So it is canceled before we call it a decline. The same
-        holds for one that was made and not confirmed: the request that confirms it may still be on its way.
+        After a failed attempt with the consumer present, Stripe would accept another card for the same PaymentIntent,
+        and the return address gives the browser the secret for that. So the PaymentIntent is canceled before it counts
+        as a decline. An unconfirmed PaymentIntent is canceled too, because the request that confirms it may still be in
+        progress.
         """
         answer = answer_of(intent)
         unconfirmed = intent["status"] == "requires_confirmation"
@@ -193,7 +194,7 @@ class StripeCardRail:
         return await self._settled(intent)
 
     async def refund(self, asked: RefundRequest) -> CardAnswer:
-        """Refund part or all of the charge's PaymentIntent, unless that was done under this key."""
+        """Refund part or all of the charge's PaymentIntent, unless this key was already used."""
         intent = await self._find(asked.token, asked.charge)
         if intent is None or not answer_of(intent).approved:
             return declined("exceeds_charge")

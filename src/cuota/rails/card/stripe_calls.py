@@ -1,4 +1,4 @@
-"""Calls Stripe through its official library. Whatever is no clear answer becomes RailUnavailable."""
+"""Calls Stripe through its official library. Any result that is not a clear answer raises RailUnavailable."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ PAGE = 100
 _OTHER_PARAMETERS, _FAILED = 400, 500
 T = TypeVar("T")
 Json = dict[str, Any]
-# Stripe's library logs what was sent (names, mail addresses) on the levels below, and sends its response times to Stripe.
+# Below this log level, Stripe's library logs the sent data (names, mail addresses). By default, it also sends its
+# response times to Stripe.
 logging.getLogger("stripe").setLevel(logging.WARNING)
 stripe.enable_telemetry = False
 
@@ -39,20 +40,20 @@ def client(keys: StripeKeys, connections: Connections) -> stripe.StripeClient:
     return stripe.StripeClient(
         keys.secret,
         http_client=connections,
-        # Files go to an address of their own, which the stand-in serves too.
+        # Stripe has a separate address for files, which the stand-in serves too.
         base_addresses={"api": keys.api_url, "files": keys.api_url} if keys.api_url else None,
         max_network_retries=0,
     )
 
 
 class SpentKey(RailUnavailable):
-    """Under this idempotency key, Stripe only repeats an earlier failure: nothing more comes of that request."""
+    """Under this idempotency key, Stripe only repeats an earlier failure. That request has ended."""
 
 
 def _is_spent(problem: stripe.StripeError) -> bool:
     status = problem.http_status or 0
     if isinstance(problem, stripe.IdempotencyError):
-        # The earlier request had other parameters, and is over. (409 means that it still runs.)
+        # The earlier request had other parameters, and has ended. (409 means that it still runs.)
         return status == _OTHER_PARAMETERS
     return status >= _FAILED and (problem.headers or {}).get("idempotent-replayed") == "true"
 
@@ -62,7 +63,7 @@ async def answered(call: Awaitable[T], passed: tuple[type[stripe.StripeError], .
 
     Raises SpentKey if an earlier request with the same idempotency key failed and is over.
 
-    The text of the exception has Stripe's code and the id of the request, but nothing that was sent.
+    The text of the exception has Stripe's code and the id of the request, but none of the sent data.
     """
     try:
         return await call

@@ -1,4 +1,4 @@
-"""One customer at Stripe for each consumer, found again by a table of this rail."""
+"""Keeps one customer at Stripe for each consumer. A table of this rail stores their ids."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from cuota.rails.card.stripe_calls import answered
 from cuota.rails.stores import RailDatabase
 
 _FIND = "SELECT customer FROM card_processor.customers WHERE consumer_id = $1 AND account = $2"
-# Of two first cards at once, one customer stays; the other one is empty and does no harm.
+# If two first cards arrive at once, one customer is stored. The other customer is empty and does no harm.
 _ADD = """INSERT INTO card_processor.customers (consumer_id, account, customer) VALUES ($1, $2, $3)
     ON CONFLICT (consumer_id, account) DO UPDATE SET customer = CASE WHEN customers.customer = $4
         THEN excluded.customer ELSE customers.customer END RETURNING customer"""
 _ERASED = "SELECT customer FROM card_processor.erased_customers WHERE consumer_id = $1 AND account = $2"
 _DELETED = "DELETE FROM card_processor.erased_customers WHERE customer = $1 AND account = $2"
-# The keys of another Stripe account are gone: nobody here can delete its customers.
+# The keys of another Stripe account are no longer here, so its customers cannot be deleted.
 _OF_OTHERS = "DELETE FROM card_processor.erased_customers WHERE consumer_id = $1 AND account <> $2"
 
 
@@ -59,7 +59,10 @@ class StripeCustomers:
         return not found.to_dict().get("deleted")
 
     async def forget(self, consumer_id: UUID) -> None:
-        """Delete the customers of an erased consumer at Stripe. A customer that Stripe does not know is deleted already."""
+        """Delete the customers of an erased consumer at Stripe.
+
+        A customer that Stripe does not know has already been deleted.
+        """
         for row in await self._books.fetch(_ERASED, consumer_id, self._account):
             with contextlib.suppress(stripe.InvalidRequestError):
                 deleting = self._stripe.v1.customers.delete_async(row["customer"])

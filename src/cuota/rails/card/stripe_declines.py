@@ -38,11 +38,11 @@ _REASONS = {
     "stop_payment_order": "revocation_of_authorization",
     "transaction_not_allowed": "transaction_not_allowed",
     "generic_decline": DECLINED,
-    # Stripe asks that a consumer is not told these two.
+    # Stripe asks merchants not to show these two reasons to consumers.
     "fraudulent": DECLINED,
     "merchant_blacklist": DECLINED,
 }
-# What Visa answers when the consumer has stopped payments to this merchant, or has closed the account.
+# Visa's codes if the consumer has stopped payments to this merchant, or has closed the account.
 _NETWORK_REASONS = {
     "R0": "revocation_of_authorization",
     "R1": "revocation_of_authorization",
@@ -80,7 +80,8 @@ def reason_of_intent(intent: Mapping[str, Any]) -> str:
     return AUTHENTICATION_FAILED if failed else AUTHENTICATION_ABANDONED
 
 
-# With which reason we cancel a PaymentIntent at Stripe: after a failed attempt, or because the consumer did not come back.
+# The reason with which we cancel a PaymentIntent at Stripe, after a failed attempt or when the consumer did not come
+# back.
 FAILED = "requested_by_customer"
 ABANDONED = "abandoned"
 
@@ -95,11 +96,11 @@ def error_of(problem: stripe.CardError) -> Mapping[str, Any]:
 async def refused(
     client: stripe.StripeClient, problem: stripe.InvalidRequestError, customer: str
 ) -> CardAnswer:
-    """Return a decline if Stripe can never charge this, however often it is asked. Otherwise raise RailUnavailable."""
+    """Return a decline if Stripe can never make this charge. Otherwise raise RailUnavailable."""
     if problem.code in {"amount_too_small", "amount_too_large"}:
         return declined(problem.code)
     if problem.code == "resource_missing" and problem.param in {"payment_method", "customer"}:
-        # Removed at Stripe. If Stripe has never had this customer, these are the keys of another account.
+        # The card was removed at Stripe. If Stripe has never had this customer, the keys belong to another account.
         found = await answered(client.v1.customers.retrieve_async(customer))
         if problem.param == "payment_method" or found.to_dict().get("deleted"):
             return declined("card_unknown")

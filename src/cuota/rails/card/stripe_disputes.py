@@ -12,7 +12,7 @@ from cuota.rails.card.protocol import ChargebackReply
 from cuota.rails.card.stripe_calls import answered
 from cuota.rails.unavailable import RailUnavailable
 
-# The fields of a dispute's evidence that take files, in this order. Stripe takes one file in each.
+# The fields of a dispute's evidence that accept files, in this order. Each accepts one file.
 FILE_FIELDS = (
     "uncategorized_file",
     "receipt",
@@ -20,11 +20,11 @@ FILE_FIELDS = (
     "customer_communication",
     "service_documentation",
 )
-# The files that Stripe takes as evidence, and how many bytes all of them may have together.
+# The file types that Stripe accepts as evidence, and the largest total size in bytes.
 FILE_TYPES = frozenset({"application/pdf", "image/jpeg", "image/png"})
 FILES_MOST = 4_500_000
 TEXT_MOST = 20_000
-# A dispute in one of these states takes an answer.
+# A dispute in one of these states accepts an answer.
 _TAKES_ANSWERS = frozenset({"needs_response", "warning_needs_response"})
 
 
@@ -37,7 +37,10 @@ class _Upload(io.BytesIO):
 
 
 async def answer_dispute(client: stripe.StripeClient, reply: ChargebackReply) -> None:
-    """Send evidence, or accept. Does nothing if the dispute is closed or was answered before: Stripe takes one answer."""
+    """Send evidence, or accept.
+
+    Does nothing if the dispute is closed or was answered before, because Stripe accepts one answer.
+    """
     found = await answered(client.v1.disputes.retrieve_async(reply.reference))
     if found.to_dict()["status"] not in _TAKES_ANSWERS:
         return
@@ -65,7 +68,7 @@ async def answer_dispute(client: stripe.StripeClient, reply: ChargebackReply) ->
 
 
 def _attachable(files: Sequence[EvidenceFile]) -> tuple[list[EvidenceFile], list[EvidenceFile]]:
-    """Return the files that Stripe takes, and those that it would refuse together with the rest of the evidence."""
+    """Return the files that Stripe accepts, and the others, because of which Stripe would refuse the whole evidence."""
     attached: list[EvidenceFile] = []
     left_out: list[EvidenceFile] = []
     size = 0

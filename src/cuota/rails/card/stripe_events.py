@@ -1,4 +1,4 @@
-"""Translates Stripe's events. Objects that this service did not make at Stripe are of no interest."""
+"""Translates Stripe's events. Events about objects that this service did not make at Stripe are ignored."""
 
 from __future__ import annotations
 
@@ -26,13 +26,16 @@ TYPES = {
 
 
 def card_of(method: Mapping[str, Any], customer: str) -> Card:
-    """Return what we may store of a PaymentMethod."""
+    """Return the data of a PaymentMethod that we may store."""
     card = method["card"]
     return Card(f"{customer}/{method['id']}", card["brand"], card["last4"], card.get("fingerprint") or "")
 
 
 async def card_event(event: Mapping[str, Any], metadata_of: MetadataOf) -> CardEvent | None:
-    """Return an event of Stripe as ours. None if it is of no interest, or about a payment that is not ours."""
+    """Return an event of Stripe as our event.
+
+    Return None if the service does not need it, or if the payment is not ours.
+    """
     kind = TYPES.get(event["type"])
     if kind is None:
         return None

@@ -16,7 +16,7 @@ _SOURCES = {
 
 
 def card_fields(keys: StripeKeys) -> CardFields:
-    """Return Stripe's script, ours that mounts the Payment Element, and the origins of Stripe or of its stand-in."""
+    """Return Stripe's script, our script that mounts the Payment Element, and the origins of Stripe or of its stand-in."""
     options = {"key": keys.publishable}
     if not keys.api_url:
         return CardFields(("https://js.stripe.com/v3/", SCRIPT_PATH), options, _SOURCES)

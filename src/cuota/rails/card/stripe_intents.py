@@ -1,4 +1,4 @@
-"""A charge as Stripe's PaymentIntent, and a PaymentIntent as our answer."""
+"""Translates a charge into a PaymentIntent of Stripe, and a PaymentIntent into our answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cuota.rails.card.stripe_calls import Json
 from cuota.rails.card.stripe_declines import reason_of_intent
 from cuota.rails.unavailable import RailUnavailable
 
-# After a failed attempt, or not yet confirmed, or canceled: no money has moved.
+# In these states, no money has moved: a failed attempt, an unconfirmed or a canceled PaymentIntent.
 _NOT_PAID = frozenset({"requires_payment_method", "requires_confirmation", "canceled"})
 
 
@@ -31,7 +31,8 @@ def ids_of(asked: ChargeRequest | RefundRequest | CardHolder) -> dict[str, str]:
 def intent_params(asked: ChargeRequest, customer: str, method: str) -> Any:
     """Return the parameters of a PaymentIntent.
 
-    With the consumer present, the payment sets the card up for later ones. Otherwise Stripe is told that nobody is there.
+    With the consumer present, the payment authorizes the card for later payments. Otherwise the parameters say that the
+    consumer is absent.
     """
     params: dict[str, object] = {
         "amount": asked.amount,
@@ -49,7 +50,7 @@ def intent_params(asked: ChargeRequest, customer: str, method: str) -> Any:
 
 
 def answer_of(intent: Json) -> CardAnswer:
-    """Return our answer for a PaymentIntent. Raises RailUnavailable for a state that says nothing clear."""
+    """Return our answer for a PaymentIntent. Raises RailUnavailable for an unclear state."""
     status = intent["status"]
     if status == "succeeded":
         return replace(APPROVED, network_reference=_network_reference(intent))

@@ -1,4 +1,4 @@
-"""Refunds at Stripe: each once, and never more than was charged."""
+"""Makes refunds at Stripe: each only once, and never more than was charged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _REFUNDED = {"succeeded": APPROVED, "pending": PROCESSING, "requires_action": PR
 
 
 async def refund_once(client: stripe.StripeClient, asked: RefundRequest, intent: Json) -> CardAnswer:
-    """Refund part or all of a PaymentIntent, unless that was done under this key."""
+    """Refund part or all of a PaymentIntent, unless this key was already used."""
     refunds = await all_of(client.v1.refunds.list_async({"payment_intent": intent["id"], "limit": PAGE}))
     for earlier in refunds:
         if (earlier.get("metadata") or {}).get("card_refund_id") == str(asked.key):
@@ -29,7 +29,7 @@ async def refund_once(client: stripe.StripeClient, asked: RefundRequest, intent:
     try:
         made = await answered(call, (stripe.InvalidRequestError,))
     except stripe.InvalidRequestError as problem:
-        # Another refund was sent since the list was read.
+        # Another refund was made after the list was read.
         if problem.code == "charge_already_refunded" or problem.param == "amount":
             return declined("exceeds_charge")
         if problem.code == "charge_disputed":

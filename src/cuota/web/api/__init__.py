@@ -1,1 +1,1 @@
-"""The merchant REST API: one resource a file."""
+"""The merchant REST API, with one resource in each file."""

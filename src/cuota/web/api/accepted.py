@@ -13,7 +13,10 @@ _PAGING = ("limit", "after")
 
 
 def wants_csv(request: Request, reader: Reader, given: Mapping[str, str]) -> bool:
-    """Return whether the answer is CSV. A CSV has everything, so `limit` and `after` with it are recorded as errors."""
+    """Return whether the answer is CSV.
+
+    A CSV file has all entries, so its request must not have `limit` or `after`: they are recorded as errors.
+    """
     chosen = reader.read(dict(given), "format", _format)
     csv = accepts_csv(request.headers.get("accept", "")) if chosen is None else chosen == "csv"
     if csv:
@@ -31,7 +34,7 @@ def _format(text: str) -> str:
 
 
 def accepts_csv(accept: str) -> bool:
-    """Whether an Accept header names text/csv, and JSON not with a higher weight (RFC 9110, section 12.5.1)."""
+    """Return whether an Accept header names text/csv, and does not prefer JSON (RFC 9110, section 12.5.1)."""
     weights: dict[str, float] = {}
     for part in accept.lower().split(",")[:100]:
         name, *options = (piece.strip() for piece in part.split(";"))

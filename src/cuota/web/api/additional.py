@@ -24,7 +24,7 @@ def read_additional(
 
     `carrier` says which part of the request carried the data, and `field` is its name in the request. `warnings` gets
     the warnings. The risk decision interprets the fields later; fields that it will not understand are named in the
-    warnings now. If some names are unknown, `unknown` in the result is their number.
+    warnings now. If some names are unknown, `unknown` in the result is the number of them.
     """
     if value is None:
         return None

@@ -1,4 +1,4 @@
-"""`GET /balance` and `GET /terms`: what the merchant is owed now, and what it pays for captures."""
+"""`GET /balance` and `GET /terms`: the amount that Cuota owes the merchant now, and the fees of captures."""
 
 from __future__ import annotations
 

@@ -11,5 +11,5 @@ from cuota.web.api import movement
 
 
 async def capture(request: Request) -> Response:
-    """Capture part or all of an order. With `?dryRun=true`, only return what a capture would do."""
+    """Capture part or all of an order. With `?dryRun=true`, only return the effect that a capture would have."""
     return await movement.answer(request, MovementKind.CAPTURE, capture_order, preview_capture)

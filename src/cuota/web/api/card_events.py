@@ -23,7 +23,10 @@ NOT_SIGNED = (
 
 
 async def receive(request: Request) -> Response:
-    """Verify and store an event, and answer 200. An event that is known, or not about a payment of ours, gets the same answer."""
+    """Verify and store an event, and answer 200.
+
+    The answer is the same for an event that is already known, and for one that is not about a payment of this service.
+    """
     body = await read_bytes(request)
     context = service_of(request).context
     try:

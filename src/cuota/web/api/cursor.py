@@ -11,7 +11,7 @@ from cuota.db.order.documents import encode
 from cuota.web.fields import WrongField
 
 _BOUND = 8
-"""Length in bytes of the digest."""
+"""The length of the digest in bytes."""
 
 
 def binding(*parts: object) -> bytes:

@@ -1,4 +1,4 @@
-"""What a merchant does in a dispute: `POST /disputes/{disputeId}/accept`, `/evidence` and `/appeal`."""
+"""A merchant's actions in a dispute: `POST /disputes/{disputeId}/accept`, `/evidence` and `/appeal`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Write = Callable[[Context, UUID, UUID, EvidenceBody], Awaitable[object]]
 
 
 async def accept(request: Request) -> Response:
-    """Accept a dispute: the consumer gets the money back. A second acceptance answers the same."""
+    """Accept a dispute: the consumer gets the money back. A second acceptance gets the same answer."""
     merchant = await merchant_of(request)
     dispute_id, context = dispute_id_of(request), service_of(request).context
 
@@ -67,12 +67,12 @@ async def _written(request: Request, write: Write) -> Response:
 
         async def act() -> bytes:
             await order_of(context.pool, merchant.merchant_id, dispute_id)
-            # In a thread, so that the worker answers others while it decodes 14 MiB.
+            # Decode in a thread, so that the process answers other requests while it decodes up to 14 MiB.
             given = await asyncio.to_thread(lambda: read_evidence(parse_object(body)))
             await write(context, merchant.merchant_id, dispute_id, given)
             return await _shown(context, merchant.merchant_id, dispute_id, given.warnings)
 
-        # The answer repeats what the consumer wrote, so a stored answer is encrypted.
+        # The answer repeats the consumer's text, so a stored answer is encrypted.
         return await idempotent.answer_plain(request, merchant.merchant_id, body, act, secret=True)
 
 

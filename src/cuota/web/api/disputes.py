@@ -23,7 +23,7 @@ from cuota.web.fields import Reader, WrongField
 from cuota.web.service import merchant_of, service_of
 
 MOST, USUAL = 100, 20
-# A consumer's words and files are personal data: nothing on the way may keep them.
+# A consumer's text and files are personal data: no cache may store them.
 NO_STORE = {"Cache-Control": "no-store"}
 _LIMIT = re.compile(r"[1-9][0-9]?|100", re.ASCII)
 _GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
@@ -60,7 +60,7 @@ async def dispute(request: Request) -> Response:
 
 
 async def dispute_file(request: Request) -> Response:
-    """Send one file of a statement, as an attachment: no browser shows it by itself."""
+    """Send one file of a statement as an attachment, so that a browser saves it instead of showing it."""
     merchant = await merchant_of(request)
     dispute_id, context = dispute_id_of(request), service_of(request).context
     await order_of(context.pool, merchant.merchant_id, dispute_id)

@@ -12,7 +12,7 @@ from cuota.core.dispute.evidence_file import check_files
 from cuota.web.api.unknown import shape, unknown_fields
 from cuota.web.fields import Reader, WrongField, text, wrong_type
 
-# Files of 10 MiB together take 13.4 MiB in base64. The rest is for the text and the names.
+# Files of 10 MiB in total have 13.4 MiB in base64. The rest is for the text and the names.
 MOST_EVIDENCE_BYTES = 14 * 1024 * 1024
 _LONGEST_NAME = 255
 _SHAPE = shape("text", files=shape("name", "content"))
@@ -20,7 +20,7 @@ _SHAPE = shape("text", files=shape("name", "content"))
 
 @dataclass(frozen=True, slots=True)
 class EvidenceBody:
-    """What a merchant wrote and sent. `warnings` name fields that were ignored."""
+    """The text and the files that a merchant sent. `warnings` name fields that were ignored."""
 
     text: str
     files: list[EvidenceFile]

@@ -40,7 +40,9 @@ from cuota.web.pages.refusal import refusal
 from cuota.web.service import Service, service_of
 
 FORM = "application/x-www-form-urlencoded"
-_SHOWN_TEXT = 4000  # how many characters of the signed text the sandbox shows with a wrong signature
+_SHOWN_TEXT = (
+    4000  # If a signature is wrong, the sandbox shows at most this many characters of the signed text.
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ async def authorize(request: Request) -> Response:
 
 
 def in_browser(request: Request) -> bool:
-    """Whether a person sees the answer in a browser: the request is not JSON, and accepts HTML."""
+    """Return whether a person sees the answer in a browser: the request is not JSON, and accepts HTML."""
     json = request.method == "POST" and media_type(request)[0] == "application/json"
     return not json and "text/html" in request.headers.get("accept", "").lower()
 

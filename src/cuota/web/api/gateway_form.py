@@ -17,7 +17,7 @@ from cuota.web.api.order_body import MOST_ITEMS
 from cuota.web.api.unknown import named
 from cuota.web.fields import Reader, WrongField, number
 
-# A form of the allowed size has no room for more fields with useful names and values.
+# A form of the allowed size has no room for more than this many fields with useful names and values.
 MOST_FIELDS = 2000
 SIGNATURE = "signature"
 Fields = Sequence[tuple[str, str]]
@@ -77,7 +77,7 @@ def fields_of(encoded: bytes) -> Fields:
 
 
 def _is_spared(name: str) -> bool:
-    """Whether the field belongs to additionalData, in which no error may block a sale."""
+    """Return whether the field belongs to additionalData, whose errors never block a sale."""
     return name.lower() == "additionaldata" or name.lower().startswith("additionaldata.")
 
 
@@ -180,7 +180,8 @@ def _value(path: str, place: FieldPath, text: str, reader: Reader) -> Any:
         flag = {"true": True, "false": False}.get(text.lower())
         if flag is None:
             reader.fail(path, WrongField("invalid", "must be true or false"), prefill=name != "capture")
-        # An absent `capture` counts as true, which makes callbackUrl required. One error is enough, so return False.
+        # An absent `capture` counts as true, which makes callbackUrl required. Return False, so that a request without
+        # `callbackUrl` does not get a second error.
         return False if flag is None and name == "capture" else flag
     try:
         return number(text)

@@ -96,7 +96,10 @@ def read_asked(body: dict[str, Any], kind: MovementKind, merchant: Merchant) -> 
 
 
 def _require_currency(value: object, merchant: Merchant) -> None:
-    """Refuse a currency that is not the merchant's: the amount must not be moved as dollars. It may be absent."""
+    """Refuse a currency that is not the merchant's, because the amount would move in the wrong currency.
+
+    It may be absent.
+    """
     if value is None or value == merchant.currency:
         return
     message = f"must be {merchant.currency}, the currency of this merchant"

@@ -138,7 +138,8 @@ def read_amounts(reader: Reader, source: dict[str, Any], prefix: str = "") -> Su
             _refuse_sides(reader, prefix, tax, shipping)
             tax = shipping = None
         if fee and split(amount, COUNT)[0] + split(fee, COUNT)[0] >= amount:
-            # Nothing would be financed after today's payment, so the plan would have no annual percentage rate.
+            # Without this rule nothing would be financed after today's payment, and the plan would have no annual
+            # percentage rate.
             wrong = WrongField("out_of_range", "must be less, so that today's payment is less than amount")
             reader.fail(f"{prefix}merchantFeeForPaymentPlan", wrong)
         elif (fee or 0) > amount:

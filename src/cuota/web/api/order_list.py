@@ -29,7 +29,7 @@ _ZONE_AFTER_SPACE = re.compile(r" ([0-9]{2}:?[0-9]{2})$", re.ASCII)
 _FIRST, _BEYOND = UUID(int=0), UUID(int=2**128 - 1)
 # The time in an order's id differs a little from its creation time, because the clocks of several machines differ.
 _MARGIN = timedelta(minutes=5)
-# Length in bytes of the digest in a cursor.
+# The length in bytes of the digest in a cursor.
 _BOUND = 8
 
 

@@ -1,4 +1,7 @@
-"""`/payouts`: lists payouts, shows one with its totals, and lists its settlement lines. As JSON, or all of them as CSV."""
+"""`/payouts`: lists payouts, shows one with its totals, and lists its settlement lines.
+
+The answer is JSON, or CSV with all entries.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,7 @@ async def payout(request: Request) -> Response:
 
 
 async def payout_lines(request: Request) -> Response:
-    """List the settlement lines of one payout, in their order."""
+    """List the settlement lines of one payout, in the order of their numbers."""
     merchant = await merchant_of(request)
     pool = service_of(request).context.pool
     found = await _find(request, merchant.merchant_id)

@@ -1,4 +1,7 @@
-"""Reads the query of a request. An unknown parameter is refused, because a typo such as `?dryrun=true` would move money."""
+"""Reads the query of a request.
+
+An unknown parameter is refused: with a typo such as `?dryrun=true`, the call would move money.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ def parameters(request: Request, *known: str) -> dict[str, str]:
 
 
 def unread_query(request: Request) -> list[dict[str, str]]:
-    """Return warnings for the query of a call that reads none: `POST /order?dryRun=true` does create an order."""
+    """Return warnings for the query of a call that has no parameters: `POST /order?dryRun=true` does create an order."""
     if not request.scope["query_string"]:
         return []
     message = "is a query parameter, and was ignored: this call has no query parameters"

@@ -11,5 +11,5 @@ from cuota.web.api import movement
 
 
 async def refund(request: Request) -> Response:
-    """Refund part or all of an order. With `?dryRun=true`, only return what a refund would do."""
+    """Refund part or all of an order. With `?dryRun=true`, only return the effect that a refund would have."""
     return await movement.answer(request, MovementKind.REFUND, refund_order, preview_refund)

@@ -205,7 +205,7 @@ def _day(value: Any) -> str:
     if not isinstance(value, str):
         raise wrong_type("a date such as 2027-01-31")
     try:
-        # A time of day may follow the date. Only the date is used.
+        # A time of day may follow the date, and is not used.
         return date.fromisoformat(value[:10] if _DATE.match(value) else value).isoformat()
     except ValueError:
         raise WrongField("invalid", "must be a date such as 2027-01-31") from None

@@ -108,8 +108,8 @@ async def _signed(request: Request) -> tuple[Merchant, dict[str, Any], bytes]:
 def _origin(request: Request, service: Service, merchant: Merchant) -> str | None:
     """Return the origin of the page that sent the request. Raises Refused(origin_not_registered).
 
-    In production, the merchant must have registered the origin. The sandbox accepts every site, but no opaque origin, and
-    returns None for a request without an origin.
+    In production, the merchant must have registered the origin. The sandbox accepts every site except an opaque origin
+    (`null`). For a request without an Origin header it returns None.
     """
     given = request.headers.get("origin")
     if given in merchant.origins:

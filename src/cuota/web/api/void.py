@@ -11,5 +11,5 @@ from cuota.web.api import movement
 
 
 async def void(request: Request) -> Response:
-    """Void part or all of an order. With `?dryRun=true`, only return what a void would do."""
+    """Void part or all of an order. With `?dryRun=true`, only return the effect that a void would have."""
     return await movement.answer(request, MovementKind.VOID, void_order, preview_void)

@@ -15,7 +15,7 @@ Mapping = dict[str, Any]
 
 
 def bundle(folder: Path = FOLDER) -> Mapping:
-    """Return the whole document: the root file, plus the entries of the files that it lists, in that order.
+    """Return the whole document: the root file with the entries of the files that it lists, in that order.
 
     Raises ValueError if two files define the same entry, or if a file has a section that the root file does not have.
     """

@@ -22,7 +22,7 @@ HEADERS = {
 
 @lru_cache(maxsize=8)
 def load_contract(base_url: str) -> dict[str, object]:
-    """Return the OpenAPI document with the address of this service filled in.
+    """Return the OpenAPI document with the address of this service.
 
     The result is cached and shared by all callers, so do not change it.
     """

@@ -26,23 +26,23 @@ class Listed:
 
 # The guides in reading order. A guide whose file does not exist is left out.
 _ALL = (
-    Listed("api", "The merchant API", "An integration in five steps, safe retries, and what we chose."),
+    Listed("api", "The merchant API", "An integration in five steps, safe retries, and our design choices."),
     Listed("plugins", "Shop plugins", "Connect a shop system: profile, audience, capture model, limits."),
-    Listed("sdk", "The browser SDK", "The checkout over your own page, and how your server signs."),
-    Listed("virtual-card", "Virtual cards", "A card for the order, where you can only charge cards."),
-    Listed("gateway", "Gateway and shop systems", "A signed form or link, and the entry for shop systems."),
-    Listed("webhooks", "Webhooks", "Receivers to paste, retries, order, and replay."),
+    Listed(
+        "sdk", "The browser SDK", "The checkout on top of your own page, and the signature of your server."
+    ),
+    Listed("virtual-card", "Virtual cards", "A card for the order, for shops that can only charge cards."),
+    Listed("gateway", "Gateway and shop systems", "A signed form or link, and the API for shop systems."),
+    Listed("webhooks", "Webhooks", "Receivers to copy, retries, the order of events, and replay."),
     Listed("client", "The Python client", "Calls, retries, signatures and events in Python."),
     Listed(
         "desk", "The dashboard", "Your staff finds, captures and refunds orders; roles and the audit log."
     ),
-    Listed("payouts", "Payouts", "Which orders are in which deposit, fees, and how to check a payout."),
-    Listed(
-        "disputes", "Disputes", "What happens when a customer or a card network objects, and how you answer."
-    ),
-    Listed("plan", "The payment plan", "How installments are cut, charged and changed."),
+    Listed("payouts", "Payouts", "The orders in each deposit, fees, and how to check a payout."),
+    Listed("disputes", "Disputes", "Objections by a customer or a card network, and your answer to them."),
+    Listed("plan", "The payment plan", "How installments are calculated, charged and changed."),
     Listed("time", "Time in the sandbox", "Move the sandbox's clock, copy the sandbox, go back."),
-    Listed("risk", "Approvals", "How an order is approved, and what you can tell us."),
+    Listed("risk", "Approvals", "How an order is approved, and the facts that you can send us."),
 )
 
 
@@ -54,7 +54,7 @@ def listed() -> tuple[Listed, ...]:
 
 @lru_cache(maxsize=64)
 def guide(name: str, base_url: str) -> DocsPage | None:
-    """Return a guide with the address of this service filled in; None if there is no guide of this name."""
+    """Return a guide with the address of this service; None if there is no guide with this name."""
     if name not in {one.name for one in listed()}:
         return None
     text = files("cuota_docs").joinpath(f"{name}.md").read_text("utf-8")
@@ -63,7 +63,7 @@ def guide(name: str, base_url: str) -> DocsPage | None:
 
 
 def _resolve(address: str, text: str) -> tuple[str, str] | None:
-    """Return the address and text for a link in a guide; None if it links to a file that is not served."""
+    """Return the address and the text for a link in a guide; None if the link's file is not served."""
     if address.startswith(("#", "https://", "http://", "/")):
         return address, text
     file, mark, anchor = address.partition("#")

@@ -31,8 +31,8 @@ _FILE = {"Content-Security-Policy": "default-src 'none'", "Cache-Control": "publ
 def reference_csp(nonce: str) -> str:
     """Return the content security policy of the API reference.
 
-    The reference's script adds style sheets, with this nonce, and sets styles of elements. It may send requests to this
-    origin only: for the OpenAPI document, and for "Test Request" in the sandbox.
+    The script of the reference adds style sheets with this nonce, and sets styles of elements. It may send requests to
+    this origin only: for the OpenAPI document, and for "Test Request" in the sandbox.
     """
     styles = f"style-src-elem 'self' 'nonce-{nonce}'; style-src-attr 'unsafe-inline'"
     return f"default-src 'none'; script-src 'self'; {styles}; connect-src 'self'; {_REST}"
@@ -45,7 +45,7 @@ async def to_docs(request: Request) -> Response:
 
 
 async def home(request: Request) -> Response:
-    """`GET /docs`: show where to begin, all error codes, and the special inputs of the sandbox."""
+    """`GET /docs`: show the first steps, all error codes, and the special inputs of the sandbox."""
     return serve(request, _home(service_of(request).settings.public_url), _PAGE)
 
 

@@ -14,8 +14,8 @@ LONGEST_TOKEN = 255
 async def card_token(context: Context, form: Mapping[str, str], today: date) -> str:
     """Return the processor's token. Raises BadCard with the errors by field.
 
-    The simulated processor of the sandbox also takes a card that a browser without script, a test or `cuota sandbox complete`
-    sent in the form itself. With any other rail, such fields are not read.
+    With the simulated processor of the sandbox, the form itself may also have the card: a browser without script, a
+    test and `cuota sandbox complete` send it so. With any other rail, such fields are not read.
     """
     token = form.get("card_token", "")
     if token:

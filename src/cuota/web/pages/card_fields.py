@@ -1,4 +1,7 @@
-"""Shows the fields of a card on a page: the scripts of the card rail, what they get, and what the page's security policy allows."""
+"""Shows the fields of a card on a page.
+
+The fields need the scripts of the card rail, their settings, and sources in the page's security policy.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,8 @@ _SOURCE = re.compile(r"[A-Za-z0-9'*.:/_-]+", re.ASCII)
 def card_form(context: Context, cents: int | None) -> PageContext:
     """Return the values of the macro `card_fields`.
 
-    `cents` is what the card is charged now, or None if the page only stores the card for later payments. The fields of the
-    simulated processor are part of the page (`simulated`), so that they work without a script too.
+    `cents` is the amount that is charged now, or None if the page only stores the card for later payments. The fields
+    of the simulated processor are part of the page (`simulated`), so that they work without a script too.
     """
     fields = context.rails.card.fields()
     simulated = context.rails.card.sandbox is not None
@@ -36,7 +39,7 @@ def card_form(context: Context, cents: int | None) -> PageContext:
 
 
 def policy_of(fields: CardFields) -> dict[str, list[str]]:
-    """Return what a page with these fields may load from elsewhere, by directive of the Content-Security-Policy."""
+    """Return the sources that a page with these fields needs, by directive of the Content-Security-Policy."""
     allowed: dict[str, list[str]] = {}
     for script in fields.scripts:
         parts = urlsplit(script)

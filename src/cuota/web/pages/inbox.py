@@ -116,7 +116,7 @@ def shown_recipient(recipient: str) -> str:
 
 
 def parts(text: str, own: str) -> list[tuple[str, bool]]:
-    """Split a text into pieces, and say of each whether it is a link. Only addresses of this service (`own`) are links."""
+    """Split a text into pieces, each with a flag whether it is a link. Only addresses of this service (`own`) are links."""
     pieces: list[tuple[str, bool]] = []
     for piece in _ADDRESS.split(text):
         address = piece.rstrip(".,;:!?)'")

@@ -1,6 +1,6 @@
-"""The error page of the gateway: a shopper's browser sent a merchant's request, and the request was refused.
+"""The error page of the gateway, if it refuses a merchant's request that a shopper's browser sent.
 
-The page offers the shopper a way back to the shop, and shows the merchant's developer the reasons.
+The page has a link back to the shop, and the reasons for the merchant's developer.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OURS = (
 
 
 def refusal(request: Request, refused: Refused, back: str | None) -> Response:
-    """Return the page. `back` is the merchant's cancel address, or None if no signed one is known."""
+    """Return the page. `back` is the merchant's cancel address, or None if the request had no signed cancel address."""
     status = status_of(refused)
     ours = status >= 500
     headline, text = _OURS if ours else _WRONG

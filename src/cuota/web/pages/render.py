@@ -23,7 +23,8 @@ from cuota.web.service import service_of
 
 DEFAULT_ACCENT = "#0B6E63"
 PageContext = dict[str, object]
-# The messages and rules for the script of the card form. They are those of the server, so that both say the same.
+# The error messages and rules for the script of the card form. They come from the server's checks, so that both give
+# the same errors.
 CARD_WORDS = {
     "empty": card.NO_NUMBER,
     "number": card.WRONG_NUMBER,
@@ -85,8 +86,8 @@ def links(request: Request) -> list[PageContext]:
 class FramePolicy:
     """Where a page may be shown.
 
-    `ancestors` are the origins that may show the page in a frame. `opened`: another page opens this page in a popup and
-    exchanges messages with it.
+    `ancestors` are the origins that may show the page in a frame. `opened` is true if another page opens this page in a
+    popup and exchanges messages with it.
     """
 
     ancestors: tuple[str, ...] = ()
@@ -144,7 +145,8 @@ def _policy(place: FramePolicy, allowed: Mapping[str, Sequence[str]]) -> str:
 
 # The frame policy of error pages for a checkout in a frame. Such a page has no form and no data of the order.
 _FRAMED = FramePolicy(("https:", "http://localhost:*", "http://127.0.0.1:*"))
-# The frame policy of pages that are no merchant's, such as a bank's: in any frame, or in a popup that a merchant's page opened.
+# The frame policy of pages that belong to no merchant, such as the simulated bank's page. Any page may show them in a
+# frame or a popup.
 ANYWHERE = FramePolicy(_FRAMED.ancestors, opened=True)
 _LARGE = "This form is too large", "It could not be read, and nothing was changed. Go back and try again."
 
@@ -170,11 +172,14 @@ class PageForm:
         return response
 
     def not_begun(self, request: Request, refused: Refused) -> Response:
-        """Answer with an error page too."""
+        """Answer with an error page, as `refused` does."""
         return self.answer(request, refused)
 
     def page_kind(self, request: Request) -> Hashable | None:
-        """Return whether the page is in a frame, because it then has other headers."""
+        """Return whether the page is in a frame.
+
+        Pages in frames are a separate kind, because they have other headers.
+        """
         return "k" in request.query_params
 
 
@@ -216,7 +221,7 @@ def problem(
     told: PageContext | None = None,
     place: FramePolicy | None = None,
 ) -> Response:
-    """Return an error page that says what is wrong and what to do.
+    """Return an error page with the problem and the way to solve it.
 
     `back` is the address and label of a link. `told` is the message that the page posts to the merchant's page.
     """
@@ -230,7 +235,8 @@ def problem(
         "sandbox": service_of(request).settings.sandbox,
         "headline": headline,
         "text": text,
-        # An expired link stays expired (410). After a failure (5xx) or for an old form (403), trying again may work.
+        # An expired link stays expired (410). After a failure (5xx) or with an old form (403), another attempt may
+        # succeed.
         "advice": back is None and status != 410,
         "again": status == 403 or status >= 500,
         "return_url": back[0] if back else None,

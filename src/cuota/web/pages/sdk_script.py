@@ -38,7 +38,7 @@ def _pinned() -> dict[str, ServedFile]:
 
 
 def _answer(request: Request, script: ServedFile, caching: str) -> Response:
-    """Serve a script with headers that let every page load it, also with `crossorigin` or cross-origin isolation."""
+    """Serve a script with headers that let every page load it, even with `crossorigin` or cross-origin isolation."""
     headers = {
         "Access-Control-Allow-Origin": "*",
         "Cache-Control": caching,

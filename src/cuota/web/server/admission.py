@@ -70,21 +70,25 @@ class Admission:
         self._seen: set[str] = set()
         self._count, self._window_ends = 1, 0.0
         # The parties that were refused in this period of PUT_OFF seconds, and in the period before. They keep their
-        # shares for that time. Otherwise a flood would look like the only party when they retry, and would get every place.
+        # shares for that time. Without these shares, a flood would look like the only party when the refused parties
+        # retry, and would get every place.
         self._put_off: set[str] = set()
         self._put_off_before: set[str] = set()
         self._put_off_ends = 0.0
-        # The lowest number of requests in progress: `_fewest` so far in this window, `_stood` in the window before. A
-        # short burst raises them only for a moment; a lasting queue keeps them high.
+        # The lowest number of requests in progress: `_fewest` is the lowest of this window so far, `_stood` the lowest
+        # of the window before. A short burst raises them only for a moment; a lasting queue keeps them high.
         self._fewest, self._stood = 0, 0
 
     @property
     def crowded(self) -> bool:
-        """Whether so many places are taken that admission may refuse requests (a sixth of them)."""
+        """Return whether at least a sixth of the places is taken. Only then may admission refuse requests."""
         return self.in_hand * 6 >= self.places.all
 
     def refuses(self, scope: Scope) -> bool:
-        """Whether this request must be refused now. A refusal is counted. After False, `enter` judges the request again."""
+        """Return whether this request must be refused now, and count the refusal.
+
+        After False, `enter` judges the request again.
+        """
         route: Route = scope["route"]
         return not route.always and self._judge(scope, route)[0]
 
@@ -178,7 +182,7 @@ class Admission:
         self._count = max(len(self._seen | self._put_off | self._put_off_before), 1)
 
     def _gone_round(self) -> None:
-        """The turn of the event loop is over: release the places of the requests that were answered in it."""
+        """Release the places of the requests that were answered in the turn of the event loop that just ended."""
         self._give(self._left)
 
     def _why_not(self, party: str, *, creates: bool) -> str:
@@ -204,7 +208,7 @@ class Admission:
         self._put_off.add(party)
 
     def _open_hold_half(self) -> bool:
-        """Whether the parties without a valid token hold half the places while a merchant is asking."""
+        """Return whether parties without a valid token hold half of the places while a merchant sends requests."""
         is_open = self.parties.is_open
         held = sum(held for party, held in self._held.items() if is_open(party))
         if held * 2 < self.places.all:

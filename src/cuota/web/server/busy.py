@@ -1,7 +1,7 @@
 """The answer to a request that admission refuses: 503 with `Retry-After`, in the form of its route.
 
-Under a flood nearly all answers are these, so each one must cost little: the JSON is built from few parts, and a page is
-rendered once.
+Under a flood nearly all answers are refusals, so a refusal must cost little: its JSON is built from few parts, and its
+page is rendered once.
 """
 
 from __future__ import annotations

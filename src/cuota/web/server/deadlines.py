@@ -16,10 +16,11 @@ from prometheus_client import Counter
 from uvicorn.server import ServerState
 
 TICK_SECONDS = 0.5
-# Time for the head of a request and for its body. A client that sends one byte per second does not extend them.
+# A request has this much time for its head and for its body. A client that sends one byte per second does not get more
+# time.
 HEAD_SECONDS = 10
 BODY_SECONDS = 15
-# For a body with files, which only some routes take, from a phone on a slow network.
+# A body with files has this much time, because a phone may send it over a slow network. Only some routes accept files.
 UPLOAD_SECONDS = 120
 # The client must read some part of its answer within this time.
 READ_SECONDS = 15
@@ -64,8 +65,9 @@ class Watched(Protocol):
 class Watch:
     """The clock that times the connections of one server.
 
-    `ticks` counts up while at least one connection is open. A late tick counts only once: a paused process reads nothing,
-    and a client must not time out because of that. After the tick `last` a stopping process waits for no more requests.
+    `ticks` counts up while at least one connection is open. A late tick counts only once: a paused process reads
+    nothing, and the pause must not make a client time out. After the tick `last` a stopping process waits for no more
+    requests.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, connections: set[Watched]) -> None:
@@ -90,13 +92,14 @@ class Watch:
             self._loop.call_later(TICK_SECONDS, self._tick)
 
     def stop(self) -> None:
-        """Set the last tick at which a stopping process waits for requests. A second call does not extend the time."""
+        """Set the last tick at which a stopping process waits for requests. A second call does not move that tick."""
         self.last = min(self.last, self.ticks + STOPPING_TICKS)
 
     def late(self, since: int, ticks: int) -> bool:
-        """Whether more than `ticks` ticks have passed since the tick `since`, or the stopping process waits no longer.
+        """Return whether a wait that began at the tick `since` is over.
 
-        The result is never early, and at most one tick late.
+        It is over after more than `ticks` ticks, or when the stopping process waits no longer. The result is never true
+        too early, and is true at most one tick too late.
         """
         return self.ticks - since > ticks or self.ticks > self.last
 

@@ -43,7 +43,7 @@ _TOO_LARGE = STATUS[Code.BODY_TOO_LARGE][0]
 
 
 class Edge:
-    """The ASGI application that calls the handlers of the routes. There is no other layer between.
+    """The ASGI application that calls the handlers of the routes, without other layers between them.
 
     Handlers find `service` through the request (`service_of`). While the process is `draining`, every answer closes its
     connection, and the readiness check fails.
@@ -89,7 +89,7 @@ class Edge:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 if status == _TOO_LARGE:
-                    # The rest of the body may still arrive, and nobody reads it.
+                    # The rest of the body may still arrive, and no handler reads it.
                     headers.append(_CLOSE)
                 message["headers"] = _joined(message["headers"], headers)
             else:
@@ -147,8 +147,8 @@ class Edge:
     def refuse_at_once(self, scope: Scope, fields: Headers) -> bytes | None:
         """Return the whole answer to a plain request that admission refuses now; None for every other request.
 
-        The protocol asks this when the head of a request is complete. Such a refusal needs no task, so a flood leaves more
-        time for the requests that are admitted. `fields` are the header fields of every answer.
+        The protocol calls this when the head of a request is complete. Such a refusal needs no task, so a flood leaves
+        more time for the requests that are admitted. `fields` are the header fields of every answer.
         """
         if not self.admission.crowded or self.draining or scope["method"] not in _PLAIN:
             return None
@@ -185,7 +185,7 @@ def _names(scope: Scope) -> list[bytes]:
 
 
 def _one_host(scope: Scope, names: list[bytes]) -> bool:
-    """Whether the request names exactly one host, as RFC 9112, section 3.2, requires.
+    """Return whether the request names exactly one host, as RFC 9112, section 3.2, requires.
 
     With two Host headers, a proxy and this service could each choose a different one.
     """
@@ -241,7 +241,7 @@ def _refusal(request: Request, problem: Exception) -> Response:
         return _no_route(request, problem)
     facts = {"requestId": request.scope["request_id"]}
     if isinstance(problem, (*LOST, *TOO_BUSY)):
-        # Calls that move money do not get here. They find out what was applied and report it.
+        # Calls that move money do not get here. They find out themselves what was applied, and report it.
         log.warning("database", extra={"facts": {**facts, "problem": type(problem).__name__}})
         message = "The database could not answer. Repeat the request shortly; the same reference is never applied twice."
         return _answer(request, Refused(Code.UNAVAILABLE, message, retry_after=1))

@@ -1,8 +1,8 @@
 """Requests with the header `Expect: 100-continue` (RFC 9110, section 10.1.1).
 
 Such a client waits for "100 Continue" before it sends the body. If it gets a final answer instead, it may send the body
-or leave it out. The server cannot know which. If the connection stayed open, the server could read the next request as
-that body, or that body as the next request. So the connection is closed after such an answer.
+or leave it out. The server cannot know which of the two will happen. On an open connection the server could read the
+next request as that body, or that body as the next request. So the server closes the connection after such an answer.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class ClientConnection(Protocol):
     cycle: RequestResponseCycle
 
     def linger(self) -> None:
-        """Close the connection a moment after the answer. Until then read and discard what still arrives."""
+        """Close the connection a moment after the answer. Until then, read and discard the bytes that still arrive."""
 
 
 class Lingering:

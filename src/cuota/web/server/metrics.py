@@ -72,7 +72,7 @@ _LOGGED = Counter(
 )
 LOGGED = {outcome: _LOGGED.labels(outcome) for outcome in ("written", "dropped")}
 POOL = Gauge("cuota_pool_sessions", "Database sessions", ["state"], multiprocess_mode="livesum")
-# The status that an event brings its order to, by the event's type.
+# The status that an order has after an event, by the event's type.
 _STATUS_OF = {"order.created": Status.CREATED, **FINAL_STATUS}
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -97,7 +97,7 @@ def samples(metric: Counter | Histogram, suffix: str) -> Iterator[Sample]:
 
 
 def count(event: Event) -> None:
-    """Count an event that is committed, and the order status that the event leads to, if any."""
+    """Count an event that is committed. If the event changes the order's status, count that status too."""
     _event(event.type).inc()
     status = _STATUS_OF.get(event.type)
     if status is not None:
@@ -145,8 +145,9 @@ def count_logged(outcome: str, calls: int = 1) -> None:
 class Sparing:
     """Limits the CPU time of `make`, an expensive function that anybody may trigger.
 
-    In each second `make` may use `share` of the process's time (0.1 is a tenth). When that is used up, calls return the
-    last result. `spent` is a clock of CPU seconds; `now` is a clock of elapsed seconds that never goes backward.
+    In each second `make` may use the part `share` of the process's time (0.1 is a tenth). When that is used up, calls
+    return the last result. `spent` is a clock of CPU seconds; `now` is a clock of elapsed seconds that never goes
+    backward.
     """
 
     def __init__(

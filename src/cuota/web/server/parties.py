@@ -13,7 +13,8 @@ from starlette.types import Scope
 from cuota.web.server.route import Area
 
 MOST_KNOWN = 20_000
-# The newest tokens of one merchant. Without this limit, a merchant that gets token after token would push out all others.
+# The service remembers at most this many tokens of one merchant, the newest ones. Without the limit, a merchant that
+# requests token after token would push out the tokens of all others.
 MOST_TOKENS = 100
 STRANGERS = "strangers"
 _CONSUMERS = "/checkout/"
@@ -38,14 +39,14 @@ class Parties:
     def remember_client(self, client_id: bytes) -> None:
         """Remember that this OAuth client got a token.
 
-        The client's token requests are a party separate from its merchant's calls. So somebody who knows only the
+        The client's token requests are a party separate from its merchant's calls. So a sender who knows only the
         client's id cannot use up the merchant's share.
         """
         name = hashlib.sha256(client_id).digest()
         if name in self._clients:
             return
         if len(self._clients) >= MOST_KNOWN:
-            # Forget the older half. A forgotten client is known again after its next success.
+            # Forget the older half. A forgotten client is known again when it next gets a token.
             for old in list(self._clients)[: MOST_KNOWN // 2]:
                 del self._clients[old]
         self._clients[name] = f"/oauth/{name.hex()}"
@@ -64,12 +65,13 @@ class Parties:
 
     @staticmethod
     def is_open(party: str) -> bool:
-        """Whether the party is neither a merchant, nor a merchant's consumers, nor a known OAuth client."""
-        # The names of those contain an id or a digest of at least 36 characters. The names of open parties are short.
+        """Return whether the party is neither a merchant, nor a merchant's consumers, nor a known OAuth client."""
+        # The names of these three kinds contain an id or a digest of at least 36 characters. The names of open parties
+        # are short.
         return len(party) < 36
 
     def is_merchant(self, party: str) -> bool:
-        """Whether the party is a merchant or a merchant's consumers."""
+        """Return whether the party is a merchant or a merchant's consumers."""
         return party.removeprefix(_CONSUMERS) in self._tokens
 
     def remember(self, token: int, merchant: str) -> None:

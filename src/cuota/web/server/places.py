@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from cuota.web.server.metrics import REFUSED
 
-# The lowest, first and highest number. The lowest is well above one: when the operating system pauses the process for a
-# moment, all the requests of that moment arrive at once, and that is not an overload.
+# The lowest, first and highest number of places. The lowest is well above one: when the operating system pauses the
+# process for a moment, all the requests of that moment arrive at once, and that is not an overload.
 LEAST, START, MOST = 64, 192, 1_024
 assert LEAST < START < MOST, "the number of places must be able to move both ways"
 # The average time of a call in seconds: up to QUICK is fast, above SLOW is slow. An average of up to SLOWER times the time
@@ -18,8 +18,8 @@ QUICK, SLOW, SLOWER = 0.1, 0.4, 3.0
 assert QUICK * 2 < SLOW, "a process with more places than START must count as slow earlier"
 # Seconds over which calls are averaged, and how many calls are enough for an average.
 WINDOW, ENOUGH = 0.1, 10
-# This many windows in a row must be slow before the number is lowered. A process start or a database checkpoint makes
-# fewer windows slow, and is not an overload.
+# The number of places is lowered only after this many slow windows in a row. A process start or a database checkpoint
+# makes fewer windows slow, and is not an overload.
 PATIENCE = 5
 
 
@@ -44,7 +44,7 @@ class AdmissionSlots:
         """
         REFUSED[why].inc()
         self._refused += 1
-        # Only refusals with `begun` are a reason to admit fewer new orders.
+        # A refusal is a reason to admit fewer new orders only if `begun` is true.
         self._full += begun and why == "full"
 
     def done(self, seconds: float, now: float) -> None:

@@ -65,7 +65,7 @@ class BoundedProtocol(RefusingProtocol):
     _in_head = True  # waits for a head or reads one; otherwise reads a body
     _head_bytes = 0
     _message_bytes = 0
-    _most_bytes, _body_ticks = MOST_MESSAGE_BYTES, BODY_TICKS  # of this body; `_allow_body` raises both
+    _most_bytes, _body_ticks = MOST_MESSAGE_BYTES, BODY_TICKS  # for this body; `_allow_body` raises both
     # The tick at which the current phase began: waiting, reading a head, reading a body, or closing.
     _since = 0
     _deaf = False  # reads nothing more, and closes when the earlier requests are answered
@@ -88,7 +88,7 @@ class BoundedProtocol(RefusingProtocol):
         self._idle_ticks = int(config.timeout_keep_alive / TICK_SECONDS)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Accept a connection, or turn it away before any work."""
+        """Accept a connection, or refuse it before any work."""
         watch = self._watch
         self._since = self._read_at = watch.ticks
         watch.begin()
@@ -99,13 +99,13 @@ class BoundedProtocol(RefusingProtocol):
         self.transport = transport
         self._deaf = self._turned_away = True
         if len(watch.turned_away) < MOST_TURNED_AWAY:
-            # The client gets 503 when it sends something. An answer before the request would confuse clients.
+            # The client gets the 503 when it sends something: an answer before the request would confuse clients.
             watch.turned_away.add(self)
         else:
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Clean up after the connection was closed."""
+        """Clean up after the connection closed."""
         self._watch.turned_away.discard(self)
         if self._answering is not None:
             # uvicorn notifies only the newest request. The request that is being answered would continue to write.
@@ -137,7 +137,7 @@ class BoundedProtocol(RefusingProtocol):
         self.headers = []
 
     def _allow_body(self, most: int) -> None:
-        """Let the request that is being read have a body of `most` bytes, and more time. Only for a sender who is known."""
+        """Allow the current request a body of `most` bytes, and more time. Call this only for an authenticated sender."""
         self._most_bytes, self._body_ticks = most + MOST_MESSAGE_BYTES, UPLOAD_TICKS
 
     def on_message_complete(self) -> None:
@@ -152,7 +152,7 @@ class BoundedProtocol(RefusingProtocol):
             raise _Enough
 
     def on_response_complete(self) -> None:
-        """Continue with the next request, as in uvicorn. There is no timer here: the watch finds idle connections."""
+        """Continue with the next request, as in uvicorn. There is no timer here: the watch ends idle connections."""
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
@@ -191,7 +191,7 @@ class BoundedProtocol(RefusingProtocol):
             self._part(data)
 
     def _part(self, data: bytes) -> None:
-        """Give the parser bytes of a body, or many bytes at a time, in parts, and check the limits before each part."""
+        """Give the parser long input or bytes of a body, in parts, and check the limits before each part."""
         while data and not self._deaf:
             if self._in_head:
                 most = min(PART_BYTES, MOST_HEAD_BYTES - self._head_bytes)
@@ -220,7 +220,7 @@ class BoundedProtocol(RefusingProtocol):
                 self._refuse(UNREADABLE)
 
     def judge(self) -> None:
-        """End the connection if it exceeded a timeout. The watch calls this at every tick."""
+        """End the connection if it exceeded a timeout. `Watch` calls this at every tick."""
         watch, transport = self._watch, self.transport
         unread = transport.get_write_buffer_size()
         if not unread or unread < self._unread:

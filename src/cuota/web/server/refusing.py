@@ -14,8 +14,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from cuota.web.server.head import Headers
 
-# Returns the whole answer to a request that is refused before any work, or None for every other request. It takes the
-# scope, and the header fields of every answer.
+# A function of the scope and the header fields of every answer. It returns the whole answer to a request that is
+# refused before any work, and None for every other request.
 RefuseAtOnce = Callable[[Any, Headers], bytes | None]
 
 

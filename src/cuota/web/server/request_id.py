@@ -6,7 +6,7 @@ import random
 import time
 import uuid
 
-# A request id protects nothing, so a guessable one is fine. Random bytes from the operating system would cost as much time
+# A request id protects nothing, so it may be guessable. Random bytes from the operating system would cost as much time
 # as all other work of the edge.
 _random = random.Random(uuid.uuid4().int)  # noqa: S311
 # The version and the variant of the UUID are fixed bits.

@@ -21,7 +21,7 @@ HEALTH = "Health checks and metrics"
 
 
 class Port(Enum):
-    """Which port serves a route, if metrics have a port of their own (CUOTA_METRICS_LISTEN)."""
+    """The port that serves a route, if metrics have a separate port (CUOTA_METRICS_LISTEN)."""
 
     PUBLIC = "public"
     METRICS = "metrics"
@@ -59,7 +59,8 @@ class Route:
     area: Area
     # The methods that create orders. Under load these are refused first.
     creates: tuple[str, ...] = ()
-    # Admission always admits the request. Only for answers that cost no more than a refusal, or limit their own cost.
+    # Admission always admits the request. Set this only for answers that cost no more than a refusal, or that limit
+    # their own cost.
     always: bool = False
     # A health check. The sandbox answers it for any Host header, and also while its database is being copied.
     probe: bool = False
@@ -71,5 +72,5 @@ class Route:
 
     @property
     def is_known(self) -> bool:
-        """Whether this is a row of the table, and not a stand-in that answers 404 or 405."""
+        """Return whether this is a row of the table, and not a route that only answers 404 or 405."""
         return bool(self.methods)

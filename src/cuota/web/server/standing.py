@@ -1,6 +1,6 @@
 """Holds requests back while the sandbox's database is copied or restored, and keeps the sandbox's clock current.
 
-The operator can move the sandbox's clock. Each request then uses the time that the clock was moved to.
+The operator can move the sandbox's clock. Each request uses the time of the moved clock.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class StandstillMiddleware:
                 await self._edge.refuse(scope, receive, send, WAIT_LONGER)
                 return
             if self._standstill.moved.moving:
-                # Read the clock now instead of waiting for its next periodic reading. A request that reacts to an event
-                # must not get a time before that event.
+                # Read the clock now instead of at its next periodic reading. A request that reacts to an event must not
+                # get a time before that event.
                 with contextlib.suppress(Refused, TimeoutError, *BUSY, *GONE):
                     await self._standstill.moved.refresh(self._context.pool)
             await self._edge(scope, receive, send)

@@ -1,7 +1,8 @@
 """Finds out which OAuth client sends a token request, before the request is admitted.
 
 Admission counts each known client separately from unknown clients. The client's id is in the Authorization header or in
-the body, so under load the body is read before admission. The body is small, and reading it takes no place.
+the body, so under load the body is read before admission. The body is small, and a request holds no place while its
+body is read.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _IN_FORM = re.compile(rb"(?:^|&)client_id=([^&%+]{1,1024})(?:&|$)")
 async def read_client(scope: Scope, receive: Receive) -> tuple[bytes | None, Receive]:
     """Return the client id of a token request, and a `receive` that delivers the body again.
 
-    The client id is None if the request has none, or writes it with escapes.
+    The client id is None if the request has no client id, or one with escape sequences.
     """
     messages: list[Message] = []
     body = b""

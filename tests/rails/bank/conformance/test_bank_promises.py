@@ -1,4 +1,5 @@
-"""What every bank rail promises: one payment for each key, look-ups that find it, final answers, exact amounts."""
+"""Each bank rail must keep these promises: one payment for each key, look-ups that find the payment, final answers,
+exact amounts."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ async def test_orders_with_two_keys_are_two_payments(bank: Bank) -> None:
     assert len(references) == 2
 
 
-async def test_a_look_up_finds_what_was_sent_and_nothing_else(bank: Bank) -> None:
+async def test_a_look_up_finds_a_sent_order_and_no_other(bank: Bank) -> None:
     order = bank.order()
     assert await bank.rail.find(order.payout_id, order.amount) is None
     sent = await bank.rail.send(order)
@@ -52,7 +53,7 @@ async def test_the_bank_pays_the_exact_amount(bank: Bank, amount: int) -> None:
     assert found.amount == amount
 
 
-async def test_a_repeated_order_with_another_amount_still_pays_the_first(bank: Bank) -> None:
+async def test_a_repeated_order_with_another_amount_still_pays_the_first_amount(bank: Bank) -> None:
     order = bank.order(amount=5000)
     await bank.rail.send(order)
     found = await bank.rail.rail.send(replace(order, amount=9000))
@@ -86,7 +87,7 @@ async def test_a_rejected_order_is_answered_at_once(bank: Bank) -> None:
     assert (await bank.rail.send(bank.order("rejected"))).state is BankState.REJECTED
 
 
-async def test_a_silent_order_stays_accepted(bank: Bank) -> None:
+async def test_an_order_without_a_further_answer_is_still_accepted(bank: Bank) -> None:
     order = bank.order("silent")
     await bank.rail.send(order)
     bank.at += timedelta(days=99)
@@ -95,7 +96,7 @@ async def test_a_silent_order_stays_accepted(bank: Bank) -> None:
     assert found.state is BankState.ACCEPTED
 
 
-async def test_the_numbers_of_the_account_are_in_no_text_of_an_order(bank: Bank) -> None:
+async def test_the_repr_of_an_order_does_not_contain_the_account_s_numbers(bank: Bank) -> None:
     order = bank.order()
     assert order.account not in repr(order)
     assert order.routing not in repr(order)

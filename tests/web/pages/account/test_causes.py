@@ -1,4 +1,4 @@
-"""If a plan gets smaller, the page says why: who did what, how much, and when."""
+"""If a plan gets smaller, the page says who reduced it, why, by how much, and when."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from support.makers import Merchant, Running
 from support.pages.consumer import Consumer
 
 
-async def test_a_refund_is_named_as_one(consumer: Consumer, shop: Merchant) -> None:
+async def test_a_refund_is_shown_as_a_refund(consumer: Consumer, shop: Merchant) -> None:
     plan = await consumer.buy_at(shop)
     await consumer.enter()
     assert "What changed" not in (await consumer.open(plan.path)).text
@@ -20,7 +20,7 @@ async def test_a_refund_is_named_as_one(consumer: Consumer, shop: Merchant) -> N
     )
 
 
-async def test_a_shop_that_cancels_a_part_and_does_not_ship_the_rest_is_named_with_both(
+async def test_a_canceled_part_and_a_part_that_was_not_shipped_are_shown_as_two_causes(
     consumer: Consumer, merchant: Merchant, service: Running
 ) -> None:
     plan = await consumer.buy_at(merchant)
@@ -36,7 +36,7 @@ async def test_a_shop_that_cancels_a_part_and_does_not_ship_the_rest_is_named_wi
     assert "refunded" not in page.text
 
 
-async def test_a_merchant_whose_void_looks_like_an_expiry_by_its_reference_canceled_all_the_same(
+async def test_a_merchant_s_void_is_shown_as_canceled_even_if_its_reference_looks_like_an_expiry(
     consumer: Consumer, merchant: Merchant
 ) -> None:
     plan = await consumer.buy_at(merchant)
@@ -45,7 +45,7 @@ async def test_a_merchant_whose_void_looks_like_an_expiry_by_its_reference_cance
     assert f"{merchant.name} canceled your order: $100.00 less" in (await consumer.open(plan.path)).text
 
 
-async def test_a_first_payment_that_went_back_whole_is_not_shown_as_zero_dollars_paid(
+async def test_a_first_payment_that_was_completely_refunded_is_not_shown_as_zero_dollars_paid(
     consumer: Consumer, shop: Merchant
 ) -> None:
     plan = await consumer.buy_at(shop)

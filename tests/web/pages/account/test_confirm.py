@@ -30,7 +30,7 @@ async def answer(consumer: Consumer, bank: str, given: str) -> Page:
     return await consumer.open(response.headers["location"])
 
 
-async def test_pay_now_leads_to_the_bank_at_once_and_the_plan_shows_the_payment_after_it(
+async def test_pay_now_leads_to_the_bank_and_then_the_plan_shows_the_payment(
     service: Running, consumer: Consumer, shop: Merchant
 ) -> None:
     plan, page, bank = await confirming(consumer, shop)
@@ -41,7 +41,7 @@ async def test_pay_now_leads_to_the_bank_at_once_and_the_plan_shows_the_payment_
     assert [row[:2] for row in await charges(service, plan.order)] == [(2500, True), (2500, True)]
 
 
-async def test_a_refused_payment_is_told_as_declined_and_can_be_tried_again(
+async def test_a_refused_payment_is_shown_as_declined_and_can_be_retried(
     service: Running, consumer: Consumer, shop: Merchant
 ) -> None:
     plan, _, bank = await confirming(consumer, shop)
@@ -53,7 +53,7 @@ async def test_a_refused_payment_is_told_as_declined_and_can_be_tried_again(
     assert [row[1] for row in await charges(service, plan.order)] == [True, False, True]
 
 
-async def test_who_comes_back_without_an_answer_finds_the_link_on_the_plan_s_page(
+async def test_after_coming_back_from_the_bank_without_an_answer_the_plan_s_page_has_the_link(
     consumer: Consumer, shop: Merchant
 ) -> None:
     plan, _, bank = await confirming(consumer, shop)

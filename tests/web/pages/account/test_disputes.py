@@ -1,4 +1,5 @@
-"""A consumer reports a problem, follows it, adds to it, appeals and withdraws it; and says that the goods went back."""
+"""A consumer reports a problem, reads its state, adds to it, appeals, withdraws it, and reports that goods were sent
+back."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ async def opened(consumer: Consumer, plan: Plan, files: list[Any] | None = None,
     return await consumer.open(answer.headers["location"])
 
 
-async def test_a_problem_is_reported_with_a_text_and_files_and_the_plan_pauses(
+async def test_a_problem_is_reported_with_a_text_and_files_and_the_plan_is_paused(
     consumer: Consumer, shop: Merchant
 ) -> None:
     plan = await consumer.buy_at(shop)
@@ -70,7 +71,7 @@ async def test_a_problem_is_reported_with_a_text_and_files_and_the_plan_pauses(
     assert (dispute.amount, dispute.withheld) == (4000, 4000)
 
 
-async def test_a_file_comes_back_as_an_attachment_of_the_type_of_its_content(
+async def test_a_file_is_downloaded_as_an_attachment_with_the_type_of_its_content(
     consumer: Consumer, shop: Merchant
 ) -> None:
     plan = await consumer.buy_at(shop)
@@ -84,7 +85,9 @@ async def test_a_file_comes_back_as_an_attachment_of_the_type_of_its_content(
     assert answer.headers["content-security-policy"] == "default-src 'none'; sandbox"
 
 
-async def test_the_merchants_files_are_named_but_not_given_out(consumer: Consumer, shop: Merchant) -> None:
+async def test_the_merchant_s_files_are_named_but_cannot_be_downloaded(
+    consumer: Consumer, shop: Merchant
+) -> None:
     plan = await consumer.buy_at(shop)
     page = await opened(consumer, plan)
     (dispute,) = await disputes_of(plan)
@@ -117,7 +120,7 @@ async def test_the_merchants_files_are_named_but_not_given_out(consumer: Consume
         ({}, [(f"{n}.txt", b"a") for n in range(6)], "at most 5 files"),
     ],
 )  # fmt: skip
-async def test_what_is_wrong_is_said_and_what_was_typed_stays(
+async def test_errors_are_shown_and_the_typed_text_is_kept(
     consumer: Consumer, shop: Merchant, wrong: dict[str, str], files: list[tuple[str, bytes]], said: str
 ) -> None:
     plan = await consumer.buy_at(shop)
@@ -140,7 +143,7 @@ async def test_two_clicks_open_one_dispute(consumer: Consumer, shop: Merchant) -
     assert len(await disputes_of(plan)) == 1
 
 
-async def test_a_dispute_is_added_to_and_withdrawn_and_the_payments_go_on(
+async def test_a_consumer_adds_to_a_dispute_and_withdraws_it_and_the_payments_continue(
     consumer: Consumer, shop: Merchant
 ) -> None:
     plan = await consumer.buy_at(shop)
@@ -161,7 +164,7 @@ async def test_a_dispute_is_added_to_and_withdrawn_and_the_payments_go_on(
     assert "Report a problem" in page.text
 
 
-async def test_a_consumer_who_lost_appeals_once(consumer: Consumer, shop: Merchant) -> None:
+async def test_a_consumer_who_lost_can_appeal_once(consumer: Consumer, shop: Merchant) -> None:
     plan = await consumer.buy_at(shop)
     await opened(consumer, plan)
     (dispute,) = await disputes_of(plan)
@@ -180,7 +183,7 @@ async def test_a_consumer_who_lost_appeals_once(consumer: Consumer, shop: Mercha
     assert after.appealed_by is DisputeParty.CONSUMER
 
 
-async def test_somebody_elses_dispute_does_not_exist(
+async def test_another_consumer_s_dispute_is_not_found(
     consumer: Consumer, shop: Merchant, sign_in: Callable[..., Consumer]
 ) -> None:
     plan = await consumer.buy_at(shop)
@@ -207,7 +210,7 @@ async def test_a_form_of_another_site_is_refused(consumer: Consumer, shop: Merch
     assert await disputes_of(plan) == []
 
 
-async def test_goods_that_went_back_hold_the_next_payment(consumer: Consumer, shop: Merchant) -> None:
+async def test_returned_goods_hold_the_next_payment(consumer: Consumer, shop: Merchant) -> None:
     plan = await consumer.buy_at(shop)
     await consumer.enter()
     page = await consumer.open(plan.path)
@@ -229,7 +232,7 @@ async def files_stored(plan: Plan) -> int:
     return int((await pool.fetchrow(sql, plan.shop.merchant_id))["files"])
 
 
-async def test_a_dispute_that_is_not_possible_stores_no_files_and_asks_for_them_again(
+async def test_an_impossible_dispute_stores_no_files_and_the_page_asks_for_them_again(
     consumer: Consumer, shop: Merchant
 ) -> None:
     plan = await consumer.buy_at(shop)

@@ -1,4 +1,4 @@
-"""The login: a number, a code, an hour. Nothing is shown before it, and nothing to anybody else."""
+"""The login needs a number and a code, and lasts an hour. Before it, and to other people, the pages show nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def rows_of(service: Running) -> int:
     return int(row["n"])
 
 
-async def test_a_number_and_its_code_lead_to_the_plans(consumer: Consumer, shop: Merchant) -> None:
+async def test_a_number_and_its_code_open_the_list_of_plans(consumer: Consumer, shop: Merchant) -> None:
     await consumer.buy_at(shop)
     page = await consumer.open("/account")
     assert page.heading == "Your plans"
@@ -35,7 +35,7 @@ async def test_a_number_and_its_code_lead_to_the_plans(consumer: Consumer, shop:
     assert f"Signed in with the number ending {consumer.phone[-2:]}" in page.text
 
 
-async def test_looking_at_the_first_page_writes_nothing_down(consumer: Consumer, service: Running) -> None:
+async def test_opening_the_first_page_stores_nothing(consumer: Consumer, service: Running) -> None:
     before = await rows_of(service)
     await consumer.open("/account")
     await consumer.open("/account")
@@ -63,7 +63,7 @@ async def test_a_known_number_and_an_unknown_one_look_the_same_until_the_code_is
 
 
 @pytest.mark.parametrize("path", ["", "/pay?number=2", "/card", "/agreement", f"/receipts/{'0' * 8}"])
-async def test_no_page_of_a_plan_opens_before_the_code_is_right(
+async def test_no_page_of_a_plan_can_be_opened_before_the_right_code_is_entered(
     consumer: Consumer, shop: Merchant, path: str
 ) -> None:
     plan = await consumer.buy_at(shop)
@@ -75,7 +75,7 @@ async def test_no_page_of_a_plan_opens_before_the_code_is_right(
     assert shop.name not in page.answer.text
 
 
-async def test_wrong_numbers_and_codes_are_told_beside_their_fields(consumer: Consumer) -> None:
+async def test_errors_about_numbers_and_codes_are_shown_beside_their_fields(consumer: Consumer) -> None:
     await consumer.open("/account")
     page = await consumer.send("phone", phone="12")
     assert (page.status, "Enter a US mobile number" in page.text) == (400, True)
@@ -87,7 +87,7 @@ async def test_wrong_numbers_and_codes_are_told_beside_their_fields(consumer: Co
     assert 'aria-describedby="code-error code-hint"' in page.answer.text
 
 
-async def test_a_code_has_five_tries_and_a_new_one_has_five_again(consumer: Consumer) -> None:
+async def test_a_code_allows_five_attempts_and_a_new_code_five_more(consumer: Consumer) -> None:
     await consumer.open("/account")
     await consumer.send("phone", phone=consumer.phone)
     for _ in range(5):
@@ -110,7 +110,7 @@ async def test_one_browser_gets_six_codes_and_no_more(consumer: Consumer) -> Non
     assert (page.status, "Too many codes were requested" in page.text) == (400, True)
 
 
-async def test_two_clicks_on_continue_are_one_session(consumer: Consumer, service: Running) -> None:
+async def test_two_clicks_on_continue_make_one_session(consumer: Consumer, service: Running) -> None:
     await consumer.open("/account")
     action, held = consumer.page.form("phone")
     before = await rows_of(service)
@@ -120,7 +120,7 @@ async def test_two_clicks_on_continue_are_one_session(consumer: Consumer, servic
     assert await rows_of(service) == before + 1
 
 
-async def test_the_secret_changes_when_the_code_is_right_and_the_earlier_one_is_worthless(
+async def test_the_session_s_secret_changes_after_the_right_code_and_the_earlier_one_is_refused(
     sign_in: Callable[..., Consumer], shop: Merchant
 ) -> None:
     consumer, other = sign_in(), sign_in()
@@ -135,14 +135,14 @@ async def test_the_secret_changes_when_the_code_is_right_and_the_earlier_one_is_
     assert shop.name not in page.text
 
 
-async def test_a_cookie_that_is_none_of_ours_is_replaced(consumer: Consumer) -> None:
+async def test_a_cookie_that_the_service_did_not_set_is_replaced(consumer: Consumer) -> None:
     consumer.http.cookies.set("account", "planted", domain="127.0.0.1", path="/")
     await consumer.open("/account")
     assert "planted" not in str(consumer.http.cookies.jar)
     assert consumer.page.form("phone")
 
 
-async def test_after_its_hour_a_session_is_over_and_the_page_says_so_kindly(
+async def test_after_an_hour_the_session_has_ended_and_the_page_says_so(
     consumer: Consumer, shop: Merchant
 ) -> None:
     plan = await consumer.buy_at(shop)
@@ -160,7 +160,9 @@ async def test_after_its_hour_a_session_is_over_and_the_page_says_so_kindly(
     assert "$25.00 on" in page.text
 
 
-async def test_the_hour_begins_with_the_right_code(consumer: Consumer, service: Running) -> None:
+async def test_the_session_s_hour_begins_when_the_right_code_is_entered(
+    consumer: Consumer, service: Running
+) -> None:
     await consumer.enter()
     sql = "SELECT ends_at - now() > interval '59 minutes' AND ends_at - now() <= interval '1 hour' AS right FROM account_sessions WHERE phone = $1"
     row = await service.context.pool.fetchrow(sql, consumer.phone)
@@ -171,7 +173,7 @@ async def test_the_hour_begins_with_the_right_code(consumer: Consumer, service: 
     )
 
 
-async def test_signing_out_ends_the_session_everywhere_it_was_copied_to(
+async def test_signing_out_also_ends_copies_of_the_session(
     sign_in: Callable[..., Consumer],
 ) -> None:
     consumer, copied = sign_in(), sign_in()
@@ -205,7 +207,9 @@ async def test_a_form_of_another_page_changes_nothing(
     assert "Scheduled" in (await consumer.open(plan.path)).text
 
 
-async def test_every_page_keeps_itself_to_itself(consumer: Consumer, shop: Merchant) -> None:
+async def test_every_page_forbids_caching_and_foreign_content_and_has_safe_cookies(
+    consumer: Consumer, shop: Merchant
+) -> None:
     plan = await consumer.buy_at(shop)
     await consumer.enter()
     for path in (plan.path, f"{plan.path}/pay?all=1", f"{plan.path}/card", f"{plan.path}/agreement"):
@@ -221,7 +225,7 @@ async def test_every_page_keeps_itself_to_itself(consumer: Consumer, shop: Merch
     assert all("HttpOnly" in each and "SameSite=lax" in each and "Path=/" in each for each in cookies)
 
 
-async def test_a_step_s_address_leads_to_the_page_and_anything_else_is_told_kindly(
+async def test_the_address_of_a_step_redirects_to_the_page_and_any_other_address_gets_a_clear_error(
     consumer: Consumer,
 ) -> None:
     for step in ("phone", "resend", "leave"):
@@ -237,7 +241,7 @@ async def test_a_step_s_address_leads_to_the_page_and_anything_else_is_told_kind
     assert (too_large.status_code, "<h1>" in too_large.text) == (413, True)
 
 
-async def test_the_checkout_leads_to_the_page_while_it_goes_on_and_its_plan_is_there_at_the_end(
+async def test_the_checkout_links_to_the_account_page_and_its_plan_is_there_at_the_end(
     consumer: Consumer, shop: Merchant
 ) -> None:
     order = await shop.create()
@@ -249,7 +253,7 @@ async def test_the_checkout_leads_to_the_page_while_it_goes_on_and_its_plan_is_t
     assert shop.name in page.text
 
 
-async def test_a_session_near_its_end_begins_anew_with_another_number(
+async def test_a_session_near_its_end_gets_a_new_hour_when_a_number_is_entered(
     consumer: Consumer, service: Running
 ) -> None:
     await consumer.open("/account")

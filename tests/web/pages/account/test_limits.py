@@ -46,7 +46,7 @@ async def test_sixty_cards_tried_at_once_on_a_plan_end_after_three(
         action, held = (await consumer.open(f"{plan.path}/card")).form("card")
         data = {**held, **BAD_CARD}
         answers = await asyncio.gather(*(consumer.http.post(action, data=data) for _ in range(60)))
-        # 503: the service was busy and did not start the request.
+        # With 503, the service was busy and did not start the request.
         assert {answer.status_code for answer in answers} <= {303, 429, 503}
         while (await consumer.http.post(action, data=data)).status_code != 429:
             pass
@@ -58,7 +58,7 @@ async def test_sixty_cards_tried_at_once_on_a_plan_end_after_three(
         assert row["asks"] == 3
 
 
-async def test_a_limited_page_says_so_and_when_it_goes_on_and_then_it_does(
+async def test_at_the_limit_the_page_says_when_to_try_again_and_then_it_works(
     consumer: Consumer, shop: Merchant, service: Running
 ) -> None:
     plan = await consumer.buy_at(shop, card=FAILS_LATER)
@@ -77,7 +77,7 @@ async def test_a_limited_page_says_so_and_when_it_goes_on_and_then_it_does(
         assert "declined" in (await consumer.pay(plan)).text
 
 
-async def test_charges_and_card_changes_count_together_also_over_plans(
+async def test_charges_and_card_changes_count_together_over_all_plans(
     consumer: Consumer, shop: Merchant
 ) -> None:
     first, second = await consumer.buy_at(shop), await consumer.buy_at(shop)
@@ -90,7 +90,7 @@ async def test_charges_and_card_changes_count_together_also_over_plans(
     assert NEW_CARD["card_number"] not in page.answer.text
 
 
-async def test_the_charge_of_the_day_is_made_however_often_its_consumer_asked(
+async def test_the_scheduled_charge_is_made_even_if_the_consumer_has_reached_the_limit(
     consumer: Consumer, shop: Merchant, service: Running
 ) -> None:
     plan = await consumer.buy_at(shop)
@@ -103,7 +103,7 @@ async def test_the_charge_of_the_day_is_made_however_often_its_consumer_asked(
         assert [paid for _, paid, _ in await charges(service, plan.order)] == [True, True]
 
 
-async def test_a_card_that_no_bank_could_be_asked_about_is_not_counted(
+async def test_an_attempt_that_reached_no_bank_is_not_counted(
     sign_in: Callable[..., Consumer], service: Running, shop: Merchant
 ) -> None:
     class Silent(SandboxCardRail):
@@ -119,7 +119,7 @@ async def test_a_card_that_no_bank_could_be_asked_about_is_not_counted(
         assert (await change(consumer, plan)).status == 400
 
 
-async def test_one_card_is_counted_over_consumers(
+async def test_one_card_is_counted_over_all_consumers(
     sign_in: Callable[..., Consumer], service: Running, shop: Merchant
 ) -> None:
     card = {"card_number": new_number(), "card_expiry": "12/39", "card_cvc": "737"}
@@ -135,10 +135,11 @@ async def test_one_card_is_counted_over_consumers(
 @pytest.mark.parametrize(
     ("named", "last"), [("198.51.100.7", 429), ("10.9.8.7, 198.51.100.8", 429), ("", 200)]
 )
-async def test_an_address_is_counted_over_consumers_where_a_named_proxy_tells_it(
+async def test_an_ip_address_from_a_trusted_proxy_is_counted_over_all_consumers(
     sign_in: Callable[..., Consumer], service: Running, shop: Merchant, named: str, last: int
 ) -> None:
-    """A loopback address may stand for everybody, so it is not counted, nor is a header that a stranger writes."""
+    """A loopback address may stand for all consumers, so it is not counted. A header that a client writes itself is not
+    counted either."""
     trusted = (ip_network("127.0.0.0/8"),)
     settings = replace(service.context.settings, trusted_proxies=trusted)
     proxied = beside(service.context, service.clock, settings=settings)
@@ -152,7 +153,7 @@ async def test_an_address_is_counted_over_consumers_where_a_named_proxy_tells_it
     assert said == [200, 200, 200, last]
 
 
-async def test_an_address_from_which_payments_go_through_is_not_limited(
+async def test_an_ip_address_with_successful_payments_is_not_limited(
     sign_in: Callable[..., Consumer], service: Running, shop: Merchant
 ) -> None:
     settings = replace(service.context.settings, trusted_proxies=(ip_network("127.0.0.0/8"),))
@@ -165,10 +166,10 @@ async def test_an_address_from_which_payments_go_through_is_not_limited(
         assert "Your payment went through" in (await consumer.pay(plan)).text
 
 
-async def test_card_changes_that_are_not_declined_leave_an_address_free(
+async def test_card_changes_without_a_decline_do_not_count_for_an_ip_address(
     sign_in: Callable[..., Consumer], service: Running, shop: Merchant
 ) -> None:
-    """Attempts that ended before a card was charged count too: an outdated page, or the card's own limit."""
+    """Attempts that end before a charge count too, such as those with an outdated page or at the card's own limit."""
     settings = replace(service.context.settings, trusted_proxies=(ip_network("127.0.0.0/8"),))
     proxied = beside(service.context, service.clock, settings=settings)
 
@@ -195,7 +196,7 @@ async def test_card_changes_that_are_not_declined_leave_an_address_free(
     assert "Your payment went through" in (await consumer.pay(plan)).text
 
 
-async def test_declined_cards_use_up_an_address_also_for_card_changes(
+async def test_declined_cards_count_toward_an_ip_address_s_limit_for_card_changes_too(
     sign_in: Callable[..., Consumer], service: Running, shop: Merchant
 ) -> None:
     settings = replace(service.context.settings, trusted_proxies=(ip_network("127.0.0.0/8"),))
@@ -214,7 +215,7 @@ async def test_declined_cards_use_up_an_address_also_for_card_changes(
         assert [status == 429 for status in said] == [False, False, False, True]
 
 
-async def test_nobody_gets_more_than_one_card_changed_notice_a_day_for_a_plan(
+async def test_a_consumer_gets_at_most_one_notice_a_day_about_a_changed_card_for_a_plan(
     consumer: Consumer, shop: Merchant, service: Running
 ) -> None:
     plan = await consumer.buy_at(shop)
@@ -235,7 +236,7 @@ async def test_nobody_gets_more_than_one_card_changed_notice_a_day_for_a_plan(
         assert await told() == 2
 
 
-async def test_what_did_not_pay_counts_as_velocity_and_what_paid_does_not(
+async def test_an_attempt_that_did_not_pay_counts_as_velocity_but_a_payment_does_not(
     consumer: Consumer, shop: Merchant, service: Running
 ) -> None:
     context = service.context
@@ -271,7 +272,9 @@ async def test_what_did_not_pay_counts_as_velocity_and_what_paid_does_not(
         ([70 * n for n in range(1, 11)], 1440 - 700), ([1, 2, 3, *(70 * n for n in range(1, 8))], 1440 - 490),
     ],
 )  # fmt: skip
-def test_the_next_ask_is_allowed_when_the_window_is_over(minutes_ago: list[int], free_in: int | None) -> None:
+def test_the_next_attempt_is_allowed_when_the_window_is_over(
+    minutes_ago: list[int], free_in: int | None
+) -> None:
     now = datetime(2026, 11, 21, tzinfo=UTC)
     at = again_at([now - timedelta(minutes=ago) for ago in minutes_ago], now)
     assert at == (None if free_in is None else now + timedelta(minutes=free_in))

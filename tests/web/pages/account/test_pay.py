@@ -1,4 +1,4 @@
-"""Paying early and changing the card: each payment once, for the amount that the page showed."""
+"""Paying early and changing the card: each payment is made once, for the amount that the page showed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def taken(plan: Plan) -> list[Any]:
     return [(amount, approved) for amount, approved, _ in await charges(plan.shop.service, plan.order)]
 
 
-async def test_one_payment_is_paid_early_after_a_page_that_says_which_how_much_and_from_where(
+async def test_one_payment_is_paid_early_after_a_page_that_shows_the_payment_the_amount_and_the_card(
     consumer: Consumer, shop: Merchant
 ) -> None:
     plan = await consumer.buy_at(shop)
@@ -39,7 +39,7 @@ async def test_one_payment_is_paid_early_after_a_page_that_says_which_how_much_a
     assert await taken(plan) == [(2500, True)] * 2
 
 
-async def test_all_that_is_left_is_paid_at_once_one_charge_a_payment(
+async def test_all_remaining_payments_are_paid_at_once_with_one_charge_for_each(
     consumer: Consumer, shop: Merchant
 ) -> None:
     plan = await consumer.buy_at(shop, "100.03")
@@ -59,11 +59,13 @@ async def test_two_clicks_at_once_charge_once(consumer: Consumer, shop: Merchant
     action, held = (await consumer.open(f"{plan.path}/pay?{which}")).form("pay")
     both = await asyncio.gather(*(consumer.http.post(action, data=held) for _ in range(2)))
     assert [answer.status_code for answer in both] == [303, 303]
-    assert len({answer.headers["location"] for answer in both}) == 2  # one paid, the other says what it met
+    assert (
+        len({answer.headers["location"] for answer in both}) == 2
+    )  # one request pays, and the other reports the current state
     assert await taken(plan) == [(2500, True)] * (2 if which == "number=2" else 4)
 
 
-async def test_a_second_click_after_the_first_was_answered_says_that_it_was_paid(
+async def test_a_second_click_after_the_first_answer_says_that_the_payment_was_made(
     consumer: Consumer, shop: Merchant
 ) -> None:
     plan = await consumer.buy_at(shop)
@@ -84,7 +86,7 @@ async def test_a_second_click_after_the_first_was_answered_says_that_it_was_paid
         ("30.00", "number=4", "no longer due"),
     ],
 )
-async def test_an_amount_that_changed_under_the_page_is_not_charged(
+async def test_an_amount_that_differs_from_the_page_s_amount_is_not_charged(
     consumer: Consumer, shop: Merchant, refund: str, which: str, said: str
 ) -> None:
     plan = await consumer.buy_at(shop)
@@ -107,7 +109,7 @@ async def test_an_amount_that_changed_under_the_page_is_not_charged(
         {"expected": "²"}, {"card": "visa-0341"}, {"numbers": "1"}, {"numbers": "2,2"},
     ],
 )  # fmt: skip
-async def test_a_form_that_says_something_else_than_the_page_charges_nothing(
+async def test_a_form_whose_values_differ_from_the_page_charges_nothing(
     consumer: Consumer, shop: Merchant, changed: dict[str, str]
 ) -> None:
     plan = await consumer.buy_at(shop)
@@ -119,7 +121,7 @@ async def test_a_form_that_says_something_else_than_the_page_charges_nothing(
     assert await taken(plan) == [(2500, True)]
 
 
-async def test_the_page_of_a_payment_that_is_not_owed_leads_to_the_plan(
+async def test_the_page_of_a_payment_that_is_not_due_redirects_to_the_plan(
     consumer: Consumer, shop: Merchant
 ) -> None:
     plan = await consumer.buy_at(shop)
@@ -133,7 +135,7 @@ async def test_the_page_of_a_payment_that_is_not_owed_leads_to_the_plan(
         assert (page.answer.url.path, "Nothing is left to pay" in page.text) == (plan.path, True), path
 
 
-async def test_a_card_that_declines_is_told_and_the_plan_is_as_it_was(
+async def test_a_declined_card_is_reported_and_the_plan_is_not_changed(
     consumer: Consumer, shop: Merchant
 ) -> None:
     plan = await consumer.buy_at(shop, card=FAILS_LATER)
@@ -155,7 +157,7 @@ class PaysTwice(SandboxCardRail):
         return await super().charge(asked) if self.asked < 3 else declined("no_funds")
 
 
-async def test_what_was_paid_before_a_card_said_no_stays_paid_and_the_page_does_not_deny_it(
+async def test_payments_made_before_a_decline_are_kept_and_the_page_says_so(
     sign_in: Callable[..., Consumer], service: Running, shop: Merchant
 ) -> None:
     other = beside(service.context, service.clock, card=PaysTwice(*rail_parts(service.context.pool)))
@@ -177,7 +179,7 @@ class Silent(SandboxCardRail):
         raise RailUnavailable
 
 
-async def test_a_network_without_an_answer_leaves_a_payment_under_way_and_no_second_button(
+async def test_without_an_answer_of_the_network_the_payment_is_in_progress_and_there_is_no_second_button(
     sign_in: Callable[..., Consumer], service: Running, shop: Merchant
 ) -> None:
     other = beside(service.context, service.clock, card=Silent(*rail_parts(service.context.pool)))
@@ -193,7 +195,7 @@ async def test_a_network_without_an_answer_leaves_a_payment_under_way_and_no_sec
     assert await taken(plan) == [(2500, True)]
 
 
-async def test_another_card_pays_from_now_on(consumer: Consumer, shop: Merchant) -> None:
+async def test_a_new_card_pays_all_later_payments(consumer: Consumer, shop: Merchant) -> None:
     plan = await consumer.buy_at(shop)
     await consumer.enter()
     page = await consumer.open(f"{plan.path}/card")
@@ -220,7 +222,7 @@ async def test_a_page_that_named_the_old_card_does_not_charge_the_new_one(
     assert await taken(plan) == [(2500, True)]
 
 
-async def test_what_is_overdue_is_asked_of_a_new_card_at_once_with_the_amount_on_the_button(
+async def test_a_new_card_is_charged_for_overdue_payments_at_once_and_the_button_has_the_amount(
     consumer: Consumer, shop: Merchant, service: Running
 ) -> None:
     plan = await consumer.buy_at(shop, card=LOST_LATER)
@@ -238,7 +240,7 @@ async def test_what_is_overdue_is_asked_of_a_new_card_at_once_with_the_amount_on
     assert paid == [(2500, True)] * 3
 
 
-async def test_a_new_card_that_declines_is_kept_and_told(
+async def test_a_new_card_that_declines_is_stored_and_the_decline_is_shown(
     consumer: Consumer, shop: Merchant, service: Running
 ) -> None:
     plan = await consumer.buy_at(shop, card=LOST_LATER)
@@ -254,7 +256,7 @@ async def test_a_new_card_that_declines_is_kept_and_told(
         assert "What was overdue is paid." in page.text
 
 
-async def test_what_became_overdue_under_the_page_is_not_charged_without_being_shown(
+async def test_a_payment_that_became_overdue_meanwhile_is_not_charged_without_being_shown(
     consumer: Consumer, shop: Merchant, service: Running
 ) -> None:
     plan = await consumer.buy_at(shop, card=LOST_LATER)
@@ -268,7 +270,7 @@ async def test_what_became_overdue_under_the_page_is_not_charged_without_being_s
     assert [each for each in await taken(plan) if each[1]] == [(2500, True)]
 
 
-async def test_a_card_that_cannot_be_one_is_told_by_field_and_its_number_is_not_shown_again(
+async def test_errors_of_an_invalid_card_are_shown_by_field_and_its_number_is_not_shown_again(
     consumer: Consumer, shop: Merchant
 ) -> None:
     plan = await consumer.buy_at(shop)
@@ -281,7 +283,7 @@ async def test_a_card_that_cannot_be_one_is_told_by_field_and_its_number_is_not_
     assert "4241" not in page.answer.text
 
 
-async def test_two_new_cards_at_once_charge_what_is_overdue_once(
+async def test_two_new_cards_at_once_charge_the_overdue_payment_once(
     consumer: Consumer, shop: Merchant, service: Running
 ) -> None:
     plan = await consumer.buy_at(shop, card=LOST_LATER)

@@ -1,4 +1,5 @@
-"""The pages that a consumer reads: the list, a plan in each state, the agreement, receipts. Never another consumer's."""
+"""The consumer's pages: the list, a plan in each state, the agreement and receipts. None shows another consumer's
+data."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from cuota.work.card_refunds import return_due_money
 from support.makers import Merchant, Running, make_merchant
 from support.pages.consumer import FAILS_LATER, LOST_LATER, Consumer
 
-PACIFIC = ZoneInfo("America/Los_Angeles")  # where makers.PROFILE lives
+PACIFIC = ZoneInfo("America/Los_Angeles")  # the state of makers.PROFILE
 
 
 async def shown_of(consumer: Consumer) -> list[ShownPlan]:
@@ -23,7 +24,7 @@ async def shown_of(consumer: Consumer) -> list[ShownPlan]:
     return await plans_of(context.pool, context.vault.consumer_id(consumer.phone), 50, 0)
 
 
-async def test_the_list_shows_shop_order_payments_what_comes_next_and_the_card(
+async def test_the_list_shows_the_shop_the_order_the_payments_the_next_date_and_the_card(
     consumer: Consumer, shop: Merchant
 ) -> None:
     await consumer.buy_at(shop, "200.00", merchantReference="A-77<b>")
@@ -39,7 +40,7 @@ async def test_the_list_shows_shop_order_payments_what_comes_next_and_the_card(
     assert page.text.count("Paid") == 1
 
 
-async def test_overdue_plans_come_first_with_what_to_do_then_those_with_something_left_to_pay(
+async def test_overdue_plans_are_listed_first_with_instructions_and_then_plans_with_payments_left(
     consumer: Consumer, shop: Merchant, service: Running
 ) -> None:
     lost = await consumer.buy_at(shop, "40.00", LOST_LATER, merchantReference="LOST")
@@ -66,7 +67,7 @@ async def test_overdue_plans_come_first_with_what_to_do_then_those_with_somethin
         assert word in page.text
 
 
-async def test_there_are_twenty_plans_a_page_and_the_older_ones_behind_a_link(
+async def test_the_list_has_twenty_plans_a_page_and_a_link_to_older_ones(
     consumer: Consumer, shop: Merchant
 ) -> None:
     for number in range(21):
@@ -110,7 +111,7 @@ async def test_a_plan_lists_each_payment_with_date_amount_state_and_receipt(
         assert words in receipt.text, words
 
 
-async def test_an_overdue_payment_says_when_its_card_is_tried_again_where_the_consumer_lives(
+async def test_an_overdue_payment_shows_when_its_card_is_retried_in_the_consumer_s_local_time(
     consumer: Consumer, shop: Merchant, service: Running
 ) -> None:
     plan = await consumer.buy_at(shop, card=FAILS_LATER)
@@ -125,14 +126,14 @@ async def test_an_overdue_payment_says_when_its_card_is_tried_again_where_the_co
             f"Visa ending 0341 is tried again on {day(item.charge_at.astimezone(PACIFIC).date())} at "
             in page.text
         )
-        assert page.text.count("Overdue") == 4  # the tag, the picture, the heading, the row
+        assert page.text.count("Overdue") == 4  # the text is in the tag, the picture, the heading and the row
         assert page.link("Pay the overdue $25.00")
         # The worker may be a little late, so the page never promises a time that has passed.
         async with service.clock.moved(days=1):
             assert "is tried again in a few minutes" in (await consumer.open(plan.path)).text
 
 
-async def test_a_card_that_can_never_pay_is_told_and_another_one_asked_for_first(
+async def test_a_card_with_a_hard_decline_is_reported_and_the_page_asks_for_another_card_first(
     consumer: Consumer, shop: Merchant, service: Running
 ) -> None:
     plan = await consumer.buy_at(shop, card=LOST_LATER)
@@ -165,7 +166,7 @@ async def test_two_overdue_payments_are_paid_together(
         assert "Pay $50.00" in (await consumer.open(f"{plan.path}/pay?overdue=1")).heading
 
 
-async def test_money_on_its_way_back_and_there_is_told_in_words(
+async def test_pending_and_completed_card_refunds_are_explained_in_words(
     consumer: Consumer, shop: Merchant, service: Running
 ) -> None:
     plan = await consumer.buy_at(shop)
@@ -174,7 +175,7 @@ async def test_money_on_its_way_back_and_there_is_told_in_words(
     page = await consumer.open(plan.path)
     assert "$15.00 is on its way back to Visa ending 4242" in page.text
     assert "Paid $15.00 sent back" in page.text
-    assert page.text.count("Canceled") == 6  # three dots, three rows
+    assert page.text.count("Canceled") == 6  # the words are in three dots and three rows
     await return_due_money(service.context)
     page = await consumer.open(plan.path)
     assert "$15.00 went back to Visa ending 4242" in page.text
@@ -186,7 +187,7 @@ async def test_money_on_its_way_back_and_there_is_told_in_words(
     assert "$15.00 could not be sent back to Visa ending 4242" in (await consumer.open(plan.path)).text
 
 
-async def test_a_payment_that_is_being_made_says_so_and_offers_no_second_button(
+async def test_a_payment_in_progress_says_so_and_has_no_second_button(
     consumer: Consumer, shop: Merchant
 ) -> None:
     plan = await consumer.buy_at(shop)
@@ -205,7 +206,7 @@ async def test_a_payment_that_is_being_made_says_so_and_offers_no_second_button(
     await plan.write("UPDATE orders SET charging = NULL, charging_since = NULL WHERE order_id = $1")
 
 
-async def test_the_agreement_stands_as_it_was_accepted_with_its_day_and_fingerprint(
+async def test_the_agreement_is_shown_as_it_was_accepted_with_its_date_and_hash(
     consumer: Consumer, shop: Merchant
 ) -> None:
     plan = await consumer.buy_at(shop)
@@ -221,7 +222,7 @@ async def test_the_agreement_stands_as_it_was_accepted_with_its_day_and_fingerpr
     assert "You accepted this on" in page.text
 
 
-async def test_every_address_that_is_not_theirs_gives_one_and_the_same_page(
+async def test_every_address_of_another_consumer_or_without_a_plan_shows_the_same_page(
     sign_in: Callable[..., Consumer], shop: Merchant
 ) -> None:
     mine, theirs = sign_in(), sign_in()
@@ -245,7 +246,7 @@ async def test_every_address_that_is_not_theirs_gives_one_and_the_same_page(
     assert (await theirs.open(other.path)).text.count("Scheduled") == 3
 
 
-async def test_an_order_that_was_never_agreed_to_is_not_there(consumer: Consumer, shop: Merchant) -> None:
+async def test_an_order_without_an_agreement_is_not_found(consumer: Consumer, shop: Merchant) -> None:
     order = await shop.create()
     await consumer.enter()
     assert (await consumer.open(f"/account/plans/{shop.merchant_id}/{order['orderId']}")).status == 404
@@ -272,7 +273,9 @@ async def test_a_shop_that_was_renamed_or_lost_its_credentials_is_still_shown(
 
 
 @pytest.mark.parametrize("said", ["nobody", "%3Cscript%3E", "ended", ""])
-async def test_an_address_cannot_put_words_on_the_page(consumer: Consumer, shop: Merchant, said: str) -> None:
+async def test_the_query_of_an_address_cannot_put_text_on_the_page(
+    consumer: Consumer, shop: Merchant, said: str
+) -> None:
     plan = await consumer.buy_at(shop)
     await consumer.enter()
     plain = await consumer.open(plan.path)

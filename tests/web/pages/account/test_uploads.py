@@ -1,4 +1,4 @@
-"""Forms with files: broken ones get a clear error, large ones are refused early, and memory has a bound."""
+"""Forms with files: broken forms get a clear error, large forms are refused early, and the memory is limited."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def opened(plan: Plan) -> list[Any]:
     return await disputes.of_order(pool, plan.shop.merchant_id, UUID(plan.order["orderId"]))
 
 
-async def test_a_form_with_a_name_in_any_script_is_read(consumer: Consumer, plan: Plan) -> None:
+async def test_a_form_with_a_file_name_in_any_script_is_accepted(consumer: Consumer, plan: Plan) -> None:
     body = a_form(await held(consumer, plan), a_file(b"I waited.", "фото ñ.txt".encode()))
     answer = await consumer.http.post(f"{plan.path}/dispute", content=body, headers=KIND)
     assert answer.status_code == 303, answer.text
@@ -117,7 +117,7 @@ async def test_a_form_that_grows_too_large_is_refused(consumer: Consumer, plan: 
     assert "at most 10 MB together" in answer.text
 
 
-async def test_a_form_that_is_declared_too_large_is_refused_before_it_is_sent(
+async def test_a_form_with_a_too_large_content_length_is_refused_before_it_is_sent(
     consumer: Consumer, plan: Plan
 ) -> None:
     cookies = "; ".join(f"{name}={value}" for name, value in consumer.http.cookies.items())
@@ -135,7 +135,7 @@ async def test_a_form_that_is_declared_too_large_is_refused_before_it_is_sent(
         writer.close()
 
 
-async def test_a_browser_that_is_not_signed_in_is_told_so_while_it_sends_its_files(
+async def test_a_browser_that_is_not_signed_in_is_refused_before_it_has_sent_its_files(
     consumer: Consumer, plan: Plan
 ) -> None:
     consumer.http.cookies.clear()
@@ -147,7 +147,7 @@ async def test_a_browser_that_is_not_signed_in_is_told_so_while_it_sends_its_fil
     assert answer.headers["connection"] == "close"
 
 
-async def test_only_some_uploads_are_in_memory_at_a_time_and_one_of_each_sender(
+async def test_only_a_few_uploads_are_in_memory_at_a_time_and_one_for_each_sender(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(upload, "_places", None)

@@ -22,7 +22,7 @@ async def test_a_written_off_payment_is_shown_and_can_still_be_paid_with_another
         assert done is not None
         assert [item.number for item in done.installments] == [2]
         page = await consumer.open(plan.path)
-        assert page.text.count("Written off") == 2  # in the picture and in the table
+        assert page.text.count("Written off") == 2  # the words are in the picture and in the table
         assert "It is written off: no card is charged for it any more." in page.text
         assert "You still owe it, and can pay it here." in page.text
         page = await consumer.open(page.link("Give another card"))

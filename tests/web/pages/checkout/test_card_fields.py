@@ -1,4 +1,5 @@
-"""The fields of a card belong to the card rail: its scripts, what the page allows them, and the sandbox's own path for a card."""
+"""The card rail provides the fields of a card: its scripts, the page's policy for them, and the sandbox's path for a
+card."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ CARD = {"number": "4242 4242 4242 4242", "expiry": "12/39", "cvc": "737"}
 
 
 class OtherRail:
-    """A rail with fields of its own, on servers of its own."""
+    """A rail with its own fields on its own servers."""
 
     name = "other"
 
@@ -39,7 +40,7 @@ class OtherRail:
 
 @pytest.fixture
 def other_rail(service: Running) -> OtherRails:
-    """Lets another card rail take new cards for a while."""
+    """Inside the block, another card rail accepts new cards."""
 
     @contextmanager
     def replaced() -> Iterator[None]:
@@ -59,7 +60,7 @@ def policy(answer: httpx.Response) -> dict[str, str]:
     return dict(part.partition(" ")[::2] for part in parts)
 
 
-async def test_only_the_page_with_the_card_may_load_what_the_rail_needs(
+async def test_only_the_page_with_the_card_fields_may_load_the_rail_s_scripts(
     merchant: Merchant, visitor: Visitor, other_rail: OtherRails
 ) -> None:
     order = await merchant.create()
@@ -104,7 +105,7 @@ async def test_a_page_of_another_rail_does_not_read_a_card_that_a_form_sends(
     assert (await merchant.read(order))["orderStatus"] == "Created"
 
 
-async def test_the_processor_s_path_exists_only_if_the_sandbox_takes_new_cards(
+async def test_the_processor_s_path_exists_only_if_the_sandbox_rail_accepts_new_cards(
     visitor: Visitor, other_rail: OtherRails
 ) -> None:
     assert (await visitor.http.post(TOKENS_PATH, json=CARD)).status_code == 200
@@ -114,7 +115,7 @@ async def test_the_processor_s_path_exists_only_if_the_sandbox_takes_new_cards(
     assert confirm.status_code == 404
 
 
-async def test_the_token_pays_and_no_form_has_the_card(merchant: Merchant, visitor: Visitor) -> None:
+async def test_the_token_pays_and_no_form_contains_the_card(merchant: Merchant, visitor: Visitor) -> None:
     order = await merchant.create()
     await visitor.until("pay", order)
     answer = await visitor.http.post(TOKENS_PATH, json=CARD)
@@ -134,7 +135,7 @@ async def test_the_token_pays_and_no_form_has_the_card(merchant: Merchant, visit
         {"number": None},
     ],
 )
-async def test_a_wrong_card_is_told_field_by_field_in_the_form_s_words(
+async def test_errors_of_a_wrong_card_are_shown_at_each_field_in_the_form_s_words(
     visitor: Visitor, wrong: dict[str, object]
 ) -> None:
     answer = await visitor.http.post(TOKENS_PATH, json={**CARD, **wrong})
@@ -155,7 +156,7 @@ async def test_a_wrong_card_is_told_field_by_field_in_the_form_s_words(
         ({}, json.dumps({**CARD, "number": "4" * 20_000}), 413),
     ],
 )
-async def test_a_request_that_is_not_the_page_s_own_is_refused_and_its_card_is_not_repeated(
+async def test_a_request_from_another_site_is_refused_and_its_card_is_not_repeated(
     visitor: Visitor, headers: dict[str, str], body: str, status: int
 ) -> None:
     answer = await visitor.http.post(

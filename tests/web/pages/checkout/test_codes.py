@@ -1,4 +1,4 @@
-"""One-time codes: how often a code may be tried, and how often codes may be requested."""
+"""One-time codes: how often a code may be entered, and how often codes may be requested."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.pages.beside import beside
 from support.pages.visitor import Visitor
 
 
-async def test_a_wrong_code_is_asked_for_again(merchant: Merchant, visitor: Visitor) -> None:
+async def test_after_a_wrong_code_the_page_asks_again(merchant: Merchant, visitor: Visitor) -> None:
     await visitor.until("code", await merchant.create())
     page = await visitor.send("code", code="654321")
     assert (page.status, "This code is wrong." in page.text) == (400, True)
@@ -20,7 +20,7 @@ async def test_a_wrong_code_is_asked_for_again(merchant: Merchant, visitor: Visi
     assert (await visitor.send("code", code=" 123 456 ")).form("details")
 
 
-async def test_after_five_wrong_codes_even_the_right_one_is_refused_until_a_new_one_was_sent(
+async def test_after_five_wrong_codes_even_the_right_one_is_refused_until_a_new_one_is_sent(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     await visitor.until("code", await merchant.create())
@@ -33,7 +33,7 @@ async def test_after_five_wrong_codes_even_the_right_one_is_refused_until_a_new_
     assert (await visitor.send("code")).form("details")
 
 
-async def test_wrong_codes_at_the_same_moment_count_each(merchant: Merchant, visitor: Visitor) -> None:
+async def test_concurrent_wrong_codes_are_all_counted(merchant: Merchant, visitor: Visitor) -> None:
     await visitor.until("code", await merchant.create())
     action, held = visitor.page.form("code")
     await asyncio.gather(*(visitor.http.post(action, data={**held, "code": f"{n:06d}"}) for n in range(20)))
@@ -60,7 +60,7 @@ async def test_one_browser_gets_six_codes_and_not_a_seventh(merchant: Merchant, 
     assert (await visitor.send("code")).form("details")
 
 
-async def test_codes_asked_for_at_the_same_moment_keep_to_the_same_limit(
+async def test_codes_requested_at_the_same_moment_have_the_same_limit(
     service: Running, merchant: Merchant, visitor: Visitor
 ) -> None:
     order = await merchant.create()
@@ -89,7 +89,7 @@ async def test_outside_the_sandbox_one_number_gets_24_codes_an_hour_from_all_bro
     assert ["Too many codes were requested." in text for text in said] == [False] * 24 + [True]
 
 
-async def test_a_code_opens_only_the_browser_that_asked_for_it(
+async def test_a_code_works_only_in_the_browser_that_requested_it(
     merchant: Merchant, visit: Callable[..., Visitor]
 ) -> None:
     order = await merchant.create()

@@ -1,4 +1,4 @@
-"""A card whose bank asks the consumer to confirm the first payment (3-D Secure), with the simulated bank's page."""
+"""A card whose bank wants the consumer to confirm the first payment (3-D Secure), with the simulated bank's page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PROCESSING = "4000 0000 0000 3006"
 
 
 async def to_confirm(visitor: Visitor, merchant: Merchant, card: str = ALWAYS) -> tuple[dict, Page, str]:
-    """Press the button that pays. Return the order, the page then, and the address of the bank's page."""
+    """Press the payment button. Return the order, the next page, and the address of the bank's page."""
     order = await merchant.create()
     page = await visitor.buy(order, card_number=card)
     assert (page.status, page.heading) == (200, "Confirm with your bank")
@@ -59,7 +59,7 @@ async def test_a_payment_that_the_consumer_refuses_is_not_charged_and_another_ca
     assert (await visitor.send("pay", card_number=CARD_THAT_PAYS)).outcome == "approved"
 
 
-async def test_a_payment_that_is_declined_after_the_confirmation_is_told_as_declined(
+async def test_a_payment_that_is_declined_after_the_confirmation_is_shown_as_declined(
     service: Running, merchant: Merchant, visitor: Visitor
 ) -> None:
     order, _, bank = await to_confirm(visitor, merchant, THEN_DECLINED)
@@ -67,7 +67,7 @@ async def test_a_payment_that_is_declined_after_the_confirmation_is_told_as_decl
     assert await charges(service, order) == [(2500, False, "card_declined")]
 
 
-async def test_who_comes_back_without_an_answer_stays_on_the_page_and_can_go_on_with_another_card(
+async def test_after_coming_back_from_the_bank_without_an_answer_the_consumer_can_use_another_card(
     service: Running, merchant: Merchant, visitor: Visitor
 ) -> None:
     order, _, bank = await to_confirm(visitor, merchant)
@@ -76,7 +76,9 @@ async def test_who_comes_back_without_an_answer_stays_on_the_page_and_can_go_on_
     page = await visitor.send("another-card")
     assert "That payment was canceled, and nothing was charged. Use another card" in page.text
     assert await charges(service, order) == [(2500, False, "authentication_abandoned")]
-    assert (await visitor.http.post(bank, data={"answer": "confirm"})).status_code == 303  # too late
+    assert (
+        await visitor.http.post(bank, data={"answer": "confirm"})
+    ).status_code == 303  # the confirmation comes too late
     assert (await visitor.send("pay", card_number=CARD_THAT_PAYS)).outcome == "approved"
     assert sorted(await charges(service, order)) == [
         (2500, False, "authentication_abandoned"),
@@ -84,7 +86,7 @@ async def test_who_comes_back_without_an_answer_stays_on_the_page_and_can_go_on_
     ]
 
 
-async def test_a_later_look_does_not_lead_to_the_bank_by_itself(
+async def test_opening_the_page_later_does_not_redirect_to_the_bank(
     service: Running, merchant: Merchant, visitor: Visitor
 ) -> None:
     order, _, _ = await to_confirm(visitor, merchant)
@@ -106,7 +108,7 @@ async def test_an_abandoned_confirmation_is_canceled_after_twenty_minutes(
     assert await charges(service, order) == [(2500, False, "authentication_abandoned")]
 
 
-async def test_a_second_answer_at_the_bank_changes_nothing_and_leads_back(
+async def test_a_second_answer_at_the_bank_changes_nothing_and_returns_to_the_checkout(
     service: Running, merchant: Merchant, visitor: Visitor
 ) -> None:
     order, _, bank = await to_confirm(visitor, merchant)
@@ -132,7 +134,7 @@ async def test_tabs_that_see_the_confirmed_charge_at_the_same_time_record_it_onc
     assert await charges(service, order) == [(2500, True, None)]
 
 
-async def test_another_browser_with_the_link_sees_no_charge_and_cannot_cancel_it(
+async def test_another_browser_with_the_link_does_not_see_the_charge_and_cannot_cancel_it(
     service: Running, merchant: Merchant, visitor: Visitor, visit: Callable[..., Visitor]
 ) -> None:
     order, _, bank = await to_confirm(visitor, merchant)
@@ -158,9 +160,7 @@ async def test_a_card_that_stays_in_progress_waits_on_the_working_page_and_then_
 
 
 @pytest.mark.parametrize("key", ["7d9f5a56-31a4-4c6d-9a55-d7c1f3b0a001", "nonsense", "%00"])
-async def test_a_link_to_the_bank_that_does_not_exist_has_a_page_that_says_so(
-    visitor: Visitor, key: str
-) -> None:
+async def test_an_unknown_link_to_the_bank_shows_a_page_that_says_so(visitor: Visitor, key: str) -> None:
     for response in (
         await visitor.http.get(f"/sandbox-processor/confirm/{key}"),
         await visitor.http.post(f"/sandbox-processor/confirm/{key}", data={"answer": "confirm"}),

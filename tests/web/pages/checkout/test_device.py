@@ -1,4 +1,4 @@
-"""A browser stores an id, so that many orders from one device are noticed. The id gives access to nothing."""
+"""A browser stores a device id, so that many orders from one device are noticed. The id gives access to nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def kept(service: Running, order: dict[str, Any]) -> bytes:
     return bytes(row["device_hash"])
 
 
-async def test_a_browser_has_one_word_for_a_year_that_no_script_reads_and_no_table_holds(
+async def test_a_browser_keeps_one_device_id_for_a_year_in_a_cookie_without_script_access_and_the_database_has_only_its_hash(
     service: Running, merchant: Merchant, auto_merchant: Merchant, visitor: Visitor
 ) -> None:
     hashes = set()
@@ -42,7 +42,7 @@ async def test_a_browser_has_one_word_for_a_year_that_no_script_reads_and_no_tab
     assert hashes == {service.context.vault.hash("device", visitor.http.cookies["device"])}
 
 
-async def test_the_next_order_from_the_same_browser_is_seen_to_be_so_whoever_pays(
+async def test_the_next_order_from_the_same_browser_is_recognized_whoever_pays_it(
     service: Running, merchant: Merchant, auto_merchant: Merchant, visit: Callable[..., Visitor]
 ) -> None:
     same, other = visit(), visit()
@@ -56,7 +56,7 @@ async def test_the_next_order_from_the_same_browser_is_seen_to_be_so_whoever_pay
     assert seen == [0, 1, 0]
 
 
-async def test_a_word_of_any_length_is_not_taken(merchant: Merchant, visit: Callable[..., Visitor]) -> None:
+async def test_an_oversized_device_id_is_replaced(merchant: Merchant, visit: Callable[..., Visitor]) -> None:
     visitor = visit(cookies=httpx.Cookies({"device": "x" * 5000}))
     order = await merchant.create()
     assert "xxx" not in given(await visitor.http.get(order["redirectUrl"])).value

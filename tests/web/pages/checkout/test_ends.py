@@ -21,7 +21,7 @@ from support.pages.visitor import CARD_DECLINED, CARD_NO_FUNDS, Visitor, address
 @pytest.mark.parametrize(
     ("card", "reason"), [(CARD_DECLINED, "card_declined"), (CARD_NO_FUNDS, "insufficient_funds")]
 )
-async def test_after_a_card_that_fails_another_may_pay(
+async def test_after_a_declined_card_another_card_can_pay(
     service: Running, merchant: Merchant, visitor: Visitor, card: str, reason: str
 ) -> None:
     order = await merchant.create()
@@ -36,7 +36,7 @@ async def test_after_a_card_that_fails_another_may_pay(
     assert await charges(service, order) == [(2500, False, reason), (2500, True, None)]
 
 
-async def test_the_third_card_that_fails_ends_the_order_declined(
+async def test_the_third_declined_card_declines_the_order(
     service: Running, merchant: Merchant, visitor: Visitor
 ) -> None:
     order = await merchant.create()
@@ -51,7 +51,7 @@ async def test_the_third_card_that_fails_ends_the_order_declined(
     assert (back.path, parse_qs(back.query)["orderId"]) == ("/cancel", [order["orderId"]])
 
 
-async def test_risk_declines_before_any_card_is_asked(
+async def test_risk_declines_an_order_before_any_card_is_charged(
     service: Running, merchant: Merchant, visitor: Visitor
 ) -> None:
     order = await merchant.create()
@@ -61,13 +61,15 @@ async def test_risk_declines_before_any_card_is_asked(
     assert await charges(service, order) == []
 
 
-async def test_approvetest_is_approved_at_the_highest_amount(merchant: Merchant, visitor: Visitor) -> None:
+async def test_the_test_name_approvetest_is_approved_at_the_highest_amount(
+    merchant: Merchant, visitor: Visitor
+) -> None:
     order = await merchant.create("2000.00")
     assert (await visitor.buy(order, surname="Approvetest")).outcome == "approved"
 
 
 @pytest.mark.parametrize("step", ["phone", "code", "details", "pay"])
-async def test_leaving_at_any_step_abandons_the_order_and_leads_to_the_merchants_cancel_address(
+async def test_leaving_at_any_step_abandons_the_order_and_redirects_to_the_merchant_s_cancel_address(
     merchant: Merchant, visitor: Visitor, step: str
 ) -> None:
     order = await merchant.create()
@@ -84,7 +86,7 @@ async def test_leaving_at_any_step_abandons_the_order_and_leads_to_the_merchants
     [({}, "/confirm", 0), ({"surname": "Declinetest"}, "/cancel", 3)],
     ids=["approved", "declined"],
 )
-async def test_the_last_page_leads_back_by_itself_and_its_only_control_is_the_link(
+async def test_the_last_page_goes_back_automatically_and_its_only_control_is_the_link(
     merchant: Merchant, visitor: Visitor, fields: dict[str, str], path: str, at_most: int
 ) -> None:
     order = await merchant.create()
@@ -98,7 +100,7 @@ async def test_the_last_page_leads_back_by_itself_and_its_only_control_is_the_li
     assert f"Taking you back to {merchant.name}" in page.text
 
 
-async def test_an_order_that_lapsed_waits_for_the_link_and_says_why(
+async def test_the_page_of_an_expired_order_says_why_and_waits_for_a_click_on_the_link(
     service: Running, merchant: Merchant, visitor: Visitor
 ) -> None:
     order = await merchant.create()
@@ -110,7 +112,7 @@ async def test_an_order_that_lapsed_waits_for_the_link_and_says_why(
         assert (page.left, urlsplit(page.link("Return to")).path) == (None, "/cancel")
 
 
-async def test_twenty_presses_at_once_are_one_approval_and_one_charge(
+async def test_twenty_presses_at_once_cause_one_approval_and_one_charge(
     service: Running, merchant: Merchant, visitor: Visitor
 ) -> None:
     order = await merchant.create()
@@ -136,7 +138,7 @@ async def test_an_agreement_whose_dates_changed_overnight_is_shown_again_before_
         local = service.clock.now().astimezone(ZoneInfo(ZONES[state]))
         return datetime.combine(local.date() + timedelta(days=1), time(), local.tzinfo) - local
 
-    # Use the state where midnight comes next, so that the clock moves as little as possible.
+    # Use the state in which midnight comes next, so that the clock moves as little as possible.
     state = min(ZONES, key=lambda each: until_midnight(each) % timedelta(days=1))
     wait = until_midnight(state) - timedelta(minutes=10)
     async with service.clock.moved(seconds=wait.total_seconds()):
@@ -151,7 +153,7 @@ async def test_an_agreement_whose_dates_changed_overnight_is_shown_again_before_
 
 
 @pytest.mark.parametrize("consent", ["", "no", "YES"])
-async def test_without_the_consent_nothing_is_charged(
+async def test_without_consent_nothing_is_charged(
     service: Running, merchant: Merchant, visitor: Visitor, consent: str
 ) -> None:
     order = await merchant.create()
@@ -161,12 +163,12 @@ async def test_without_the_consent_nothing_is_charged(
     assert await charges(service, order) == []
 
 
-async def test_nothing_is_agreed_to_beforehand(merchant: Merchant, visitor: Visitor) -> None:
+async def test_the_consent_is_not_checked_in_advance(merchant: Merchant, visitor: Visitor) -> None:
     page = await visitor.until("pay", await merchant.create())
     assert "agree" not in page.form("pay")[1]
 
 
-async def test_a_fee_for_the_plan_is_shown_as_a_finance_charge_with_the_whole_box_before_the_consent(
+async def test_a_fee_is_shown_as_a_finance_charge_with_the_whole_truth_in_lending_box_before_the_consent(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     order = await merchant.create("100.00", merchantFeeForPaymentPlan="5.00")
@@ -183,19 +185,19 @@ async def test_a_fee_for_the_plan_is_shown_as_a_finance_charge_with_the_whole_bo
     assert "You paid $26.25 today." in visitor.page.text
 
 
-async def test_a_cost_is_shown_from_the_first_page_on(merchant: Merchant, visitor: Visitor) -> None:
+async def test_a_fee_is_shown_on_every_page_from_the_first_one(merchant: Merchant, visitor: Visitor) -> None:
     page = await visitor.open(
         (await merchant.create("100.00", merchantFeeForPaymentPlan="5.00"))["redirectUrl"]
     )
     assert "Finance charge $5.00" in page.text
     assert (
         page.text.count("Finance charge") == 1
-    )  # with the plan, not among what adds up to the order's total
+    )  # the fee is shown with the plan, and not among the parts of the order's total
     assert "$26.25" in page.text
     assert "No interest" not in page.text
 
 
-async def test_a_thousand_items_and_names_a_thousand_characters_long_are_shown_and_can_be_paid(
+async def test_an_order_with_a_thousand_items_or_names_of_a_thousand_characters_is_shown_and_can_be_paid(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     items = [{"name": f"Peg {n}", "quantity": 1, "price": "0.10"} for n in range(999)]
@@ -206,7 +208,7 @@ async def test_a_thousand_items_and_names_a_thousand_characters_long_are_shown_a
     assert (await visitor.buy(order)).outcome == "approved"
 
 
-async def test_names_and_addresses_at_their_longest_are_kept_whole(
+async def test_names_and_addresses_of_the_greatest_length_are_stored_completely(
     merchant: Merchant, visit: Callable[..., Visitor]
 ) -> None:
     longest = {
@@ -218,8 +220,6 @@ async def test_names_and_addresses_at_their_longest_are_kept_whole(
         assert text in page.text
 
 
-async def test_a_name_that_is_taken_apart_by_letters_and_marks_is_a_name(
-    merchant: Merchant, visitor: Visitor
-) -> None:
+async def test_a_name_with_combining_marks_is_a_valid_name(merchant: Merchant, visitor: Visitor) -> None:
     page = await visitor.until("pay", await merchant.create(), given_names="Zoe\u0308", surname="नमस्ते")
     assert "Zoe\u0308 नमस्ते" in page.text

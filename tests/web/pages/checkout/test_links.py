@@ -1,4 +1,4 @@
-"""The link to the checkout: what opens it, what does not, and what looking at it changes."""
+"""The link to the checkout: who can open it, and what opening it changes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _flipped(token: str) -> str:
     ],
     ids=["missing", "truncated", "bit flipped", "unknown", "not a token", "upper case name"],
 )
-async def test_a_link_that_is_not_whole_answers_404_and_names_no_merchant(
+async def test_an_incomplete_link_answers_404_and_names_no_merchant(
     merchant: Merchant, visitor: Visitor, spoil: Callable[[str], str]
 ) -> None:
     page = await visitor.open(spoil((await merchant.create())["redirectUrl"]))
@@ -40,7 +40,7 @@ async def test_a_link_that_is_not_whole_answers_404_and_names_no_merchant(
     assert not visitor.http.cookies
 
 
-async def test_a_token_does_not_open_under_another_merchants_address(
+async def test_a_token_does_not_work_with_another_merchant_s_address(
     service: Running, merchant: Merchant, visitor: Visitor
 ) -> None:
     order = await merchant.create()
@@ -51,7 +51,7 @@ async def test_a_token_does_not_open_under_another_merchants_address(
     assert merchant.name not in page.answer.text
 
 
-async def test_an_expired_link_says_that_nothing_was_charged_and_leads_back_to_the_merchant(
+async def test_the_page_of_an_expired_link_says_that_nothing_was_charged_and_links_to_the_merchant(
     service: Running, merchant: Merchant, visitor: Visitor
 ) -> None:
     order = await merchant.create()
@@ -86,7 +86,7 @@ async def test_the_link_of_a_finished_order_answers_410_in_another_browser_and_t
     assert (await own.open(order["redirectUrl"])).outcome == ending
 
 
-async def test_the_pages_of_an_order_do_not_open_without_the_browsers_session(
+async def test_the_pages_of_an_order_cannot_be_opened_without_the_browser_s_session(
     merchant: Merchant, visit: Callable[..., Visitor]
 ) -> None:
     order = await merchant.create()
@@ -101,7 +101,7 @@ async def test_the_pages_of_an_order_do_not_open_without_the_browsers_session(
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-async def test_looking_at_the_address_of_a_step_changes_nothing_and_shows_where_the_checkout_stands(
+async def test_opening_the_address_of_a_step_changes_nothing_and_shows_the_current_step(
     service: Running, merchant: Merchant, visitor: Visitor, method: str
 ) -> None:
     order = await merchant.create()
@@ -113,7 +113,7 @@ async def test_looking_at_the_address_of_a_step_changes_nothing_and_shows_where_
     assert await rows(service, order) == before
 
 
-async def test_looking_at_the_link_with_head_opens_no_session(
+async def test_a_head_request_for_the_link_opens_no_session(
     service: Running, merchant: Merchant, visitor: Visitor
 ) -> None:
     order = await merchant.create()
@@ -123,7 +123,9 @@ async def test_looking_at_the_link_with_head_opens_no_session(
     assert await rows(service, order) == before
 
 
-async def test_no_query_ever_names_where_the_browser_is_sent(merchant: Merchant, visitor: Visitor) -> None:
+async def test_a_query_parameter_never_decides_where_the_browser_is_sent(
+    merchant: Merchant, visitor: Visitor
+) -> None:
     order = await merchant.create()
     evil = "url=https://evil.example&return=https://evil.example&redirectConfirmUrl=https://evil.example&next=//evil.example"
     await visitor.open(f"{order['redirectUrl']}&{evil}")
@@ -136,7 +138,7 @@ async def test_no_query_ever_names_where_the_browser_is_sent(merchant: Merchant,
 
 
 @pytest.mark.parametrize("header", ["host", "x-forwarded-host", "x-forwarded-proto", "forwarded"])
-async def test_a_spoofed_host_names_no_address_on_any_page(
+async def test_a_spoofed_host_header_changes_no_address_on_any_page(
     service: Running, merchant: Merchant, visitor: Visitor, header: str
 ) -> None:
     spoof = {
@@ -163,7 +165,7 @@ async def test_a_spoofed_host_names_no_address_on_any_page(
     assert "https://127.0.0.1" not in page.text
 
 
-async def test_the_token_is_out_of_the_address_after_the_first_step(
+async def test_the_token_is_not_in_the_address_after_the_first_step(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     order = await merchant.create()
@@ -175,14 +177,14 @@ async def test_the_token_is_out_of_the_address_after_the_first_step(
         assert order["token"] not in str(answer.url)
         assert answer.headers["referrer-policy"] == "no-referrer"
     for answer in visitor.answers[:-1]:
-        # Only the link back to the merchant, at the end, contains it again.
+        # Only the link back to the merchant, at the end, contains the token again.
         assert order["token"] not in answer.text + answer.headers.get("location", "")
 
 
 @pytest.mark.parametrize(
     "path", ["/checkout/x", "/checkout/x/y", "/checkout/x/y/z", "/checkout/x/y/pay", "/checkout/x/y/z/q"]
 )
-async def test_an_address_that_leads_nowhere_answers_a_page_and_not_json(visitor: Visitor, path: str) -> None:
+async def test_an_unknown_address_answers_a_page_and_not_json(visitor: Visitor, path: str) -> None:
     page = await visitor.open(path)
     assert (page.status, page.answer.headers["content-type"]) == (404, "text/html; charset=utf-8")
     assert page.answer.headers["content-security-policy"].startswith("default-src 'none'")

@@ -20,7 +20,7 @@ from support.rails.parts import rail_parts
 
 
 class Unreliable(SandboxCardRail):
-    """The sandbox's network on a bad line: the charge is lost, or its answer."""
+    """The sandbox's card network on a bad line: the charge or its answer is lost."""
 
     breaks: str | None = None
 
@@ -40,7 +40,7 @@ class Unreliable(SandboxCardRail):
 
 @pytest.fixture
 async def line(service: Running) -> AsyncIterator[tuple[Visitor, Unreliable, Context]]:
-    """A browser of a process whose connection to the rail may break."""
+    """Open a browser of a process whose connection to the rail may break."""
     rail = Unreliable(*rail_parts(service.context.pool))
     other = beside(service.context, service.clock, card=rail)
     async with other.client() as http:
@@ -51,7 +51,7 @@ Line = tuple[Visitor, Unreliable, Context]
 
 
 @pytest.mark.parametrize("breaks", ["before", "altogether"])
-async def test_a_lost_answer_shows_the_working_page_and_is_settled_exactly_once(
+async def test_after_a_lost_answer_the_working_page_is_shown_and_the_charge_is_settled_exactly_once(
     service: Running, merchant: Merchant, line: Line, breaks: str
 ) -> None:
     visitor, rail, context = line
@@ -100,7 +100,7 @@ async def test_nothing_is_looked_up_while_the_first_call_may_still_be_under_way(
     assert (await merchant.read(order))["orderStatus"] == "Created"
 
 
-async def test_a_page_that_is_looked_at_again_finds_the_lost_answer_and_shows_the_result(
+async def test_reloading_the_page_finds_the_lost_answer_and_shows_the_result(
     service: Running, merchant: Merchant, line: Line
 ) -> None:
     visitor, rail, context = line
@@ -114,7 +114,7 @@ async def test_a_page_that_is_looked_at_again_finds_the_lost_answer_and_shows_th
     assert await charges(service, order) == [(2500, True, None)]
 
 
-async def test_while_a_card_is_asked_nobody_can_pay_again_leave_or_run_out_of_time(
+async def test_while_a_card_is_charged_the_consumer_cannot_pay_again_or_leave_and_the_order_cannot_expire(
     service: Running, merchant: Merchant, line: Line
 ) -> None:
     visitor, rail, context = line
@@ -130,16 +130,16 @@ async def test_while_a_card_is_asked_nobody_can_pay_again_leave_or_run_out_of_ti
         assert (await visitor.open(order["redirectUrl"])).heading == "Your payment is on its way"
         assert (await merchant.read(order))["orderStatus"] == "Created"
         rail.breaks = None
-        # The rail failed so often that no calls are sent to it for a while. That time is over here.
+        # After these failures, the circuit breaker sends no calls for a while. Let that time pass.
         context.rails.card.breakers[rail.name] = Breaker()
-        # The rail was asked a moment ago without success, so it is asked again a little later.
+        # The last look-up has just failed, so the next one comes a little later.
         async with service.clock.moved(seconds=16):
             await settle_due_orders(context)
     assert (await merchant.read(order))["orderStatus"] == "Approved"
     assert await charges(service, order) == [(2500, True, None)]
 
 
-async def test_a_card_that_was_declined_while_the_consumer_waited_is_told_and_another_may_pay(
+async def test_a_card_that_was_declined_while_the_consumer_waited_is_reported_and_another_can_pay(
     service: Running, merchant: Merchant, line: Line
 ) -> None:
     visitor, rail, context = line
@@ -154,7 +154,7 @@ async def test_a_card_that_was_declined_while_the_consumer_waited_is_told_and_an
     assert (await visitor.send("pay")).outcome == "approved"
 
 
-async def test_another_browser_sees_that_a_payment_is_under_way_and_nothing_more(
+async def test_another_browser_sees_only_that_a_payment_is_in_progress(
     service: Running, merchant: Merchant, line: Line, visitor: Visitor
 ) -> None:
     first, rail, _ = line

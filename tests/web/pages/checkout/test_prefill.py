@@ -1,4 +1,4 @@
-"""What the checkout prefills, and for whom. A wrong value never blocks a consumer."""
+"""Which fields the checkout prefills, and for whom. A wrong value never blocks a consumer."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def details(visitor: Visitor) -> dict[str, str]:
     return visitor.page.form("details")[1]
 
 
-async def test_the_order_s_number_is_offered_by_its_end_and_its_data_fill_the_form_once_it_is_proved(
+async def test_the_order_s_number_is_offered_by_its_last_digits_and_its_data_is_filled_in_once_the_code_is_right(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     order = await named(merchant, "2125554723")
@@ -59,7 +59,7 @@ async def test_the_order_s_number_is_offered_by_its_end_and_its_data_fill_the_fo
     assert (shown["address_line1"], shown["postcode"], shown["state"]) == ("12 Prefill Street", "12207", "NY")
 
 
-async def test_a_stranger_with_the_link_learns_nothing_of_the_shopper_and_not_the_number(
+async def test_a_stranger_with_the_link_learns_neither_the_shopper_s_data_nor_the_number(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     phone = phone_number()
@@ -78,7 +78,7 @@ async def test_a_stranger_with_the_link_learns_nothing_of_the_shopper_and_not_th
         assert private not in read
 
 
-async def test_an_order_that_names_no_number_fills_in_nothing_personal(
+async def test_an_order_without_a_number_fills_in_no_personal_data(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     order = await named(merchant, phone="")
@@ -88,7 +88,7 @@ async def test_an_order_that_names_no_number_fills_in_nothing_personal(
     assert not any(private in answer.text for answer in visitor.answers for private in PRIVATE)
 
 
-async def test_an_order_without_a_number_shows_nothing_of_its_addresses_up_to_the_last_page(
+async def test_an_order_without_a_number_does_not_show_its_addresses_before_the_last_page(
     merchant: Merchant, visit: Callable[..., Visitor]
 ) -> None:
     order = await named(merchant, phone="")
@@ -97,7 +97,7 @@ async def test_an_order_without_a_number_shows_nothing_of_its_addresses_up_to_th
 
 
 @pytest.mark.parametrize("surname", ["O'Brien", "O\u2019Neill", "St. John", "King Jr.", "J"])
-async def test_a_name_with_an_apostrophe_or_a_period_pays_and_is_kept_as_it_is(
+async def test_a_name_with_an_apostrophe_or_a_period_is_accepted_and_stored_unchanged(
     service: Running, lenient: Merchant, visitor: Visitor, surname: str
 ) -> None:
     order = await named(lenient, surname=surname)
@@ -108,7 +108,7 @@ async def test_a_name_with_an_apostrophe_or_a_period_pays_and_is_kept_as_it_is(
     assert (await visitor.send("pay")).outcome == "approved"
 
 
-async def test_such_a_name_is_typed_by_a_customer_of_a_strict_merchant_too(
+async def test_a_customer_of_a_strict_merchant_can_type_such_a_name_too(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     page = await visitor.buy(
@@ -117,9 +117,7 @@ async def test_such_a_name_is_typed_by_a_customer_of_a_strict_merchant_too(
     assert page.outcome == "approved"
 
 
-async def test_a_name_that_cannot_be_one_is_told_in_words_that_help(
-    merchant: Merchant, visitor: Visitor
-) -> None:
+async def test_the_error_about_an_invalid_name_says_what_to_do(merchant: Merchant, visitor: Visitor) -> None:
     await visitor.until("details", await merchant.create())
     page = await visitor.send("details", given_names="", surname="R2-D2")
     assert "Enter your first name." in page.text
@@ -129,7 +127,7 @@ async def test_a_name_that_cannot_be_one_is_told_in_words_that_help(
     )
 
 
-async def test_a_prefill_that_the_page_would_refuse_is_left_out_and_the_rest_is_kept(
+async def test_an_invalid_prefilled_value_is_dropped_and_the_others_are_kept(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     billing = {**ADDRESS, "state": "ZZ", "postcode": "ABCDE"}
@@ -140,7 +138,7 @@ async def test_a_prefill_that_the_page_would_refuse_is_left_out_and_the_rest_is_
     assert (shown["surname"], shown["city"]) == ("Prefillson", "Albany")
 
 
-async def test_going_back_to_the_phone_page_keeps_the_number_that_this_browser_typed(
+async def test_going_back_to_the_phone_page_shows_the_number_that_this_browser_typed(
     merchant: Merchant, visit: Callable[..., Visitor]
 ) -> None:
     order = await merchant.create()
@@ -151,7 +149,7 @@ async def test_going_back_to_the_phone_page_keeps_the_number_that_this_browser_t
     assert (await visit().open(order["redirectUrl"])).form("phone")[1]["phone"] == ""
 
 
-async def test_a_wrong_number_typed_instead_of_the_order_s_is_put_right_in_its_field(
+async def test_a_wrong_number_typed_instead_of_the_order_s_can_be_corrected_in_its_field(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     order = await named(merchant)
@@ -162,7 +160,7 @@ async def test_a_wrong_number_typed_instead_of_the_order_s_is_put_right_in_its_f
     assert "ten digits" in page.text
 
 
-async def test_before_the_first_text_the_page_says_what_continuing_agrees_to(
+async def test_before_the_first_text_the_page_says_what_the_consumer_agrees_to_by_continuing(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     for order in (await merchant.create(), await named(merchant)):

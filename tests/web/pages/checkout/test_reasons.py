@@ -1,4 +1,5 @@
-"""A consumer whom risk declined gets the reasons on the page of the verified browser and by mail. Nobody else gets them."""
+"""A consumer whom risk declined gets the reasons on the page of the verified browser and by mail. Other browsers do not
+get them."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from support.phones import phone_number
 [REASON] = sentences(["sandbox_decline_requested"])
 
 
-async def test_the_browser_that_proved_the_number_is_told_the_reasons(
+async def test_the_browser_that_entered_the_code_gets_the_reasons(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     page = await visitor.buy(await merchant.create(), surname="Declinetest")
@@ -22,7 +23,7 @@ async def test_the_browser_that_proved_the_number_is_told_the_reasons(
     assert "You get these reasons in writing too" in page.text
 
 
-async def test_other_browsers_of_the_same_link_are_told_no_reason(
+async def test_other_browsers_with_the_same_link_get_no_reasons(
     merchant: Merchant, visit: Callable[..., Visitor]
 ) -> None:
     order, owner, curious, other = await merchant.create(), visit(), visit(), visit()
@@ -36,7 +37,7 @@ async def test_other_browsers_of_the_same_link_are_told_no_reason(
         assert "in writing" not in page.text
 
 
-async def test_who_was_declined_by_their_bank_is_told_of_no_decision_of_ours(
+async def test_a_consumer_whom_the_bank_declined_sees_no_decision_of_ours(
     service: Running, merchant: Merchant, visitor: Visitor
 ) -> None:
     order = await merchant.create()
@@ -49,7 +50,7 @@ async def test_who_was_declined_by_their_bank_is_told_of_no_decision_of_ours(
     assert await service.context.pool.fetch(letters, order["orderId"]) == []
 
 
-async def test_the_letter_goes_out_once_though_workers_ask_twice(
+async def test_the_letter_is_sent_once_although_two_workers_run(
     service: Running, merchant: Merchant, visitor: Visitor
 ) -> None:
     mail = f"{phone_number()}@mail.example"
@@ -57,7 +58,7 @@ async def test_the_letter_goes_out_once_though_workers_ask_twice(
     await visitor.until("details", order, phone=phone_number())
     await visitor.send("details", surname="Declinetest", email=mail)
     await visitor.send("pay")
-    # Messages of other tests may be queued before it: send until none is due, and then once more.
+    # Messages of other tests may be queued before this one, so send until none is due, and then once more.
     while await send_messages(service.context):
         pass
     await send_messages(service.context)

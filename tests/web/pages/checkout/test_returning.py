@@ -31,14 +31,14 @@ DAYS_90 = 90 * 24 * 3600
 
 
 def token_given(answers: list[httpx.Response]) -> Any:
-    """Return the cookie of the last answer that set one."""
+    """Return the cookie of the last answer that set a cookie."""
     texts = [
         text for answer in answers for text in answer.headers.get_list("set-cookie") if "remembered=" in text
     ]
     return SimpleCookie(texts[-1])
 
 
-async def test_the_next_checkout_at_any_shop_is_paid_by_one_press(
+async def test_the_next_checkout_at_any_shop_is_paid_with_one_press(
     service: Running, merchant: Merchant, auto_merchant: Merchant, visitor: Visitor
 ) -> None:
     await bought(merchant, visitor)
@@ -59,7 +59,7 @@ async def test_the_next_checkout_at_any_shop_is_paid_by_one_press(
     assert tuple(row) == (shown_hash, True, "Rivera")
 
 
-async def test_the_page_shows_the_card_and_nothing_else_of_the_person(
+async def test_the_page_shows_the_card_and_no_other_data_of_the_person(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     phone = await bought(merchant, visitor)
@@ -68,7 +68,7 @@ async def test_the_page_shows_the_card_and_nothing_else_of_the_person(
         assert secret not in page.answer.text
 
 
-async def test_whoever_has_only_the_link_sees_what_any_stranger_sees(
+async def test_a_browser_with_only_the_link_sees_the_same_page_as_any_stranger(
     merchant: Merchant, visitor: Visitor, visit: Callable[..., Visitor]
 ) -> None:
     await bought(merchant, visitor)
@@ -79,7 +79,7 @@ async def test_whoever_has_only_the_link_sees_what_any_stranger_sees(
         assert secret not in page.answer.text
 
 
-async def test_the_cookie_is_no_scripts_and_lasts_90_days_and_the_database_holds_its_hash_only(
+async def test_scripts_cannot_read_the_cookie_and_it_lasts_90_days_and_the_database_has_only_its_hash(
     service: Running, merchant: Merchant, visitor: Visitor
 ) -> None:
     await bought(merchant, visitor)
@@ -92,7 +92,7 @@ async def test_the_cookie_is_no_scripts_and_lasts_90_days_and_the_database_holds
     assert cookie.value not in row["row"]
 
 
-async def test_on_https_the_cookie_is_bound_to_the_host_and_secure(
+async def test_on_https_the_cookie_is_secure_and_bound_to_the_host(
     service: Running, merchant: Merchant
 ) -> None:
     https = replace(service.context.settings, public_url="https://pay.example")
@@ -106,7 +106,7 @@ async def test_on_https_the_cookie_is_bound_to_the_host_and_secure(
     assert (cookie["secure"], cookie["path"], cookie["domain"]) == (True, "/", "")
 
 
-async def test_each_purchase_gives_a_new_token_and_the_one_before_opens_nothing(
+async def test_each_purchase_sets_a_new_token_and_the_previous_one_is_refused(
     merchant: Merchant, visitor: Visitor, visit: Callable[..., Visitor]
 ) -> None:
     await bought(merchant, visitor)
@@ -118,7 +118,7 @@ async def test_each_purchase_gives_a_new_token_and_the_one_before_opens_nothing(
     assert page.form("phone")
 
 
-async def test_after_90_days_the_browser_is_a_strangers(
+async def test_after_90_days_the_browser_is_not_recognized(
     service: Running, merchant: Merchant, visitor: Visitor
 ) -> None:
     await bought(merchant, visitor)
@@ -134,7 +134,7 @@ async def test_after_90_days_the_browser_is_a_strangers(
     assert page.form("phone")
 
 
-async def test_not_you_forgets_the_browser_also_for_whoever_kept_the_cookie(
+async def test_not_you_also_invalidates_a_copied_cookie(
     merchant: Merchant, visitor: Visitor, visit: Callable[..., Visitor]
 ) -> None:
     await bought(merchant, visitor)
@@ -148,12 +148,14 @@ async def test_not_you_forgets_the_browser_also_for_whoever_kept_the_cookie(
 
 
 @pytest.mark.parametrize("token", ["A" * 43, "x", "", "%00", "x" * 4000])
-async def test_a_forged_token_is_none(merchant: Merchant, visit: Callable[..., Visitor], token: str) -> None:
+async def test_a_forged_token_is_refused(
+    merchant: Merchant, visit: Callable[..., Visitor], token: str
+) -> None:
     _, page = await again(merchant, visit(cookies={"remembered": token}))
     assert (page.status, bool(page.form("phone"))) == (200, True)
 
 
-async def test_another_card_goes_all_the_steps(merchant: Merchant, visitor: Visitor) -> None:
+async def test_with_another_card_the_checkout_has_all_its_steps(merchant: Merchant, visitor: Visitor) -> None:
     phone = await bought(merchant, visitor)
     order, page = await again(merchant, visitor)
     page = await visitor.open(page.link("Use another card"))
@@ -161,7 +163,7 @@ async def test_another_card_goes_all_the_steps(merchant: Merchant, visitor: Visi
     assert (await visitor.buy(order, phone=phone)).outcome == "approved"
 
 
-async def test_an_order_that_names_another_number_is_not_offered_this_card(
+async def test_an_order_with_another_number_does_not_offer_this_card(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     phone = await bought(merchant, visitor)
@@ -182,7 +184,7 @@ async def test_an_agreement_that_was_not_the_one_shown_charges_nothing(
     assert await charges(service, order) == []
 
 
-async def test_a_token_that_was_revoked_under_the_page_charges_nothing(
+async def test_a_token_that_was_revoked_after_the_page_was_shown_charges_nothing(
     service: Running, merchant: Merchant, visitor: Visitor
 ) -> None:
     await bought(merchant, visitor)
@@ -214,7 +216,7 @@ class PaysOnce(SandboxCardRail):
         return await super().charge(asked) if self.asked == 1 else declined("no_funds")
 
 
-async def test_a_card_that_declines_is_told_and_another_one_asked_for(
+async def test_a_declined_card_is_reported_and_the_page_asks_for_another_one(
     service: Running, merchant: Merchant
 ) -> None:
     other = beside(service.context, service.clock, card=PaysOnce(*rail_parts(service.context.pool)))
@@ -227,7 +229,7 @@ async def test_a_card_that_declines_is_told_and_another_one_asked_for(
         assert page.form("pay")
 
 
-async def test_a_card_that_was_changed_at_account_is_the_one_that_is_offered(
+async def test_after_a_card_change_on_the_account_page_the_new_card_is_offered(
     service: Running, merchant: Merchant, visitor: Visitor
 ) -> None:
     await bought(merchant, visitor)
@@ -243,14 +245,14 @@ async def test_a_card_that_was_changed_at_account_is_the_one_that_is_offered(
     assert "Pay $25.00 today with Mastercard •••• 4444" in page.text
 
 
-async def test_a_first_purchase_that_fails_makes_no_browser_known(
+async def test_after_a_failed_first_purchase_the_browser_is_not_remembered(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     await visitor.buy(await merchant.create(), card_number=CARD_DECLINED)
     assert "remembered" not in visitor.http.cookies
 
 
-async def test_a_frame_without_cookies_works_as_it_did_and_a_popup_offers_the_card(
+async def test_a_frame_without_cookies_has_all_steps_and_a_popup_offers_the_card(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     await bought(merchant, visitor)
@@ -272,7 +274,9 @@ async def test_a_frame_without_cookies_works_as_it_did_and_a_popup_offers_the_ca
     assert (await visitor.send("again")).outcome == "approved"
 
 
-async def test_an_express_order_asks_for_its_address_as_ever(merchant: Merchant, visitor: Visitor) -> None:
+async def test_an_express_order_still_asks_for_its_shipping_address(
+    merchant: Merchant, visitor: Visitor
+) -> None:
     await bought(merchant, visitor)
     order = await started(merchant, checkoutFlow="express", capture=False)
     assert (await visitor.open(str(order["checkoutUrl"]))).form("phone")

@@ -1,4 +1,4 @@
-"""The only button of a returning consumer is pressed more than once."""
+"""A returning consumer presses the only button more than once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.pages.returning import again, bought
 from support.pages.visitor import Visitor, charges
 
 
-async def test_eight_presses_at_once_all_lead_to_the_order_that_was_paid(
+async def test_eight_presses_at_once_all_show_the_paid_order(
     service: Running, merchant: Merchant, visitor: Visitor
 ) -> None:
     await bought(merchant, visitor)
@@ -26,10 +26,10 @@ async def test_eight_presses_at_once_all_lead_to_the_order_that_was_paid(
     assert await charges(service, order) == [(2500, True, None)]
 
 
-async def test_a_press_whose_token_the_first_press_used_up_leads_to_the_order(
+async def test_a_press_whose_token_was_used_by_the_first_press_shows_the_order(
     service: Running, merchant: Merchant, visitor: Visitor
 ) -> None:
-    """The second request was read before the first one paid, and looks for its card afterwards."""
+    """The second request begins before the first one pays, and looks for its card afterwards."""
     await bought(merchant, visitor)
     order, page = await again(merchant, visitor)
     token, order_id = visitor.http.cookies["remembered"], UUID(order["orderId"])

@@ -1,4 +1,5 @@
-"""What limits a checkout to its own browser: sessions, forms, policies, and no personal data before the code."""
+"""A checkout is limited to its own browser by sessions, form tokens and policies. Before the code, pages show no
+personal data."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ TRACES = re.compile(
 NAME = "checkout-{}"
 
 
-async def test_nothing_personal_stands_on_any_page_before_the_code_is_right(
+async def test_no_page_shows_personal_data_before_the_code_is_right(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     order = await merchant.create(**PERSONAL)
@@ -43,7 +44,7 @@ async def test_nothing_personal_stands_on_any_page_before_the_code_is_right(
         assert not TRACES.search(answer.text.replace(ANSWERS["phone"], "")), answer.text
 
 
-async def test_the_order_fills_in_the_details_of_the_consumer_whose_number_it_names(
+async def test_the_order_fills_in_the_details_of_the_consumer_with_the_order_s_number(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     page = await visitor.until("details", await merchant.create(**PERSONAL), phone="(415) 555-0166")
@@ -64,9 +65,7 @@ async def test_the_order_fills_in_nothing_for_a_consumer_with_another_number(
     assert not TRACES.search(page.answer.text)
 
 
-async def test_a_planted_cookie_is_replaced_by_a_session_of_the_services_own(
-    merchant: Merchant, visitor: Visitor
-) -> None:
+async def test_a_planted_cookie_is_replaced_by_a_new_session(merchant: Merchant, visitor: Visitor) -> None:
     order = await merchant.create()
     name = NAME.format(order["orderId"])
     visitor.http.cookies.set(name, "planted-by-somebody-else", domain="127.0.0.1", path="/")
@@ -75,7 +74,7 @@ async def test_a_planted_cookie_is_replaced_by_a_session_of_the_services_own(
     assert "planted" not in str(visitor.http.cookies.jar)
 
 
-async def test_the_session_changes_when_the_code_is_right_and_the_earlier_one_is_worthless(
+async def test_the_session_changes_after_the_right_code_and_the_earlier_one_is_refused(
     merchant: Merchant, visitor: Visitor, visit: Callable[..., Visitor]
 ) -> None:
     order = await merchant.create()
@@ -89,7 +88,7 @@ async def test_the_session_changes_when_the_code_is_right_and_the_earlier_one_is
     assert (await thief.open(address_of(order))).status == 404
 
 
-async def test_the_session_cookie_is_for_the_service_only_and_for_no_script(
+async def test_the_session_cookie_is_sent_only_to_the_service_and_scripts_cannot_read_it(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     order = await merchant.create()
@@ -135,7 +134,7 @@ async def test_a_form_that_another_page_sent_is_refused_and_changes_nothing(
     assert await rows(service, order) == before
 
 
-async def test_every_page_says_what_it_may_load_that_nobody_may_frame_it_and_nobody_keeps_it(
+async def test_every_page_has_a_content_policy_and_forbids_framing_and_caching(
     service: Running, merchant: Merchant, visit: Callable[..., Visitor]
 ) -> None:
     visitor = visit()
@@ -165,7 +164,7 @@ async def test_every_page_says_what_it_may_load_that_nobody_may_frame_it_and_nob
         assert answer.headers["cache-control"] == "no-store"
 
 
-async def test_no_page_names_a_third_party_or_holds_a_script_or_style_of_its_own(
+async def test_no_page_has_a_third_party_s_address_or_an_inline_script_or_style(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     await visitor.buy(await merchant.create())
@@ -185,7 +184,7 @@ POLYGLOTS = (
 
 
 @pytest.mark.parametrize("polyglot", POLYGLOTS)
-async def test_what_a_merchant_writes_is_text_on_the_page_and_never_code(
+async def test_a_merchant_s_text_is_shown_as_text_and_never_run_as_code(
     merchant: Merchant, visitor: Visitor, polyglot: str
 ) -> None:
     items = [{"name": polyglot, "description": polyglot, "sku": polyglot[:100], "quantity": 1, "price": 100}]

@@ -27,7 +27,7 @@ async def complete(url: str, outcome: str) -> str:
         ("abandoned", "Abandoned", "/cancel"),
     ],
 )
-async def test_the_checkout_ends_as_asked_at_the_merchants_address(
+async def test_the_checkout_ends_with_the_requested_outcome_at_the_merchant_s_address(
     merchant: Merchant, outcome: str, status: str, path: str
 ) -> None:
     order = await merchant.create()
@@ -46,8 +46,8 @@ async def test_an_order_with_a_fee_many_items_and_a_consumer_is_completed_as_wel
     assert "evil" not in await complete(order["redirectUrl"], "approved")
 
 
-async def test_the_walker_follows_no_link_that_waits_for_a_person() -> None:
-    """If the last page only shows a link, a person has to click it. The command must not hide that."""
+async def test_the_command_follows_no_link_that_a_person_must_click() -> None:
+    """If the last page only shows a link, a person has to click it, and the command must report that."""
     body = b"""<p class="sandbox">Sandbox</p><svg class="mark approved"></svg><h1>Done</h1>
         <a class="primary" href="http://127.0.0.1:9/confirm">Back to the shop</a>"""
 
@@ -66,7 +66,7 @@ async def test_the_walker_follows_no_link_that_waits_for_a_person() -> None:
 
 
 @pytest.mark.parametrize("spoil", ["unknown", "finished", "expired", "api"])
-async def test_a_link_that_cannot_be_completed_says_why(
+async def test_for_a_link_that_cannot_be_completed_the_error_says_why(
     service: Running, merchant: Merchant, visitor: Visitor, spoil: str
 ) -> None:
     order = await merchant.create()
@@ -86,7 +86,7 @@ async def test_a_link_that_cannot_be_completed_says_why(
             await complete(url, "approved")
 
 
-async def test_an_order_that_can_only_end_otherwise_says_how_it_ended(
+async def test_if_the_requested_outcome_is_impossible_the_error_says_how_the_order_ended(
     service: Running, merchant: Merchant, visitor: Visitor
 ) -> None:
     order = await merchant.create()
@@ -97,7 +97,7 @@ async def test_an_order_that_can_only_end_otherwise_says_how_it_ended(
         await complete(order["redirectUrl"], "approved")
 
 
-async def test_nobody_at_the_address_is_an_httpx_error_that_the_command_turns_into_words() -> None:
+async def test_an_unreachable_address_is_an_httpx_error_which_the_command_explains() -> None:
     with pytest.raises(httpx.HTTPError):
         await complete("http://127.0.0.1:9/checkout/x?token=y", "approved")
 
@@ -111,14 +111,14 @@ async def _command(*arguments: str) -> tuple[int | None, str, str]:
     return process.returncode, out.decode(), err.decode()
 
 
-async def test_the_command_prints_the_address_alone_and_exits_0(merchant: Merchant) -> None:
+async def test_the_command_prints_only_the_address_and_exits_with_0(merchant: Merchant) -> None:
     order = await merchant.create()
     code, out, err = await _command(order["redirectUrl"], "--outcome", "approved")
     assert (code, out.count("\n"), err) == (0, 1, "")
     assert out.startswith("http://127.0.0.1:9/confirm?order=7&token=")
 
 
-async def test_the_command_exits_1_and_says_why_on_standard_error(merchant: Merchant) -> None:
+async def test_the_command_exits_with_1_and_prints_the_reason_on_standard_error(merchant: Merchant) -> None:
     order = await merchant.create()
     code, out, err = await _command(order["redirectUrl"][:-4], "--outcome", "declined")
     assert (code, out) == (1, "")
@@ -129,7 +129,7 @@ async def test_the_command_exits_1_and_says_why_on_standard_error(merchant: Merc
 
 
 @pytest.mark.parametrize("consumer", [None, {"phoneNumber": "4155550166"}])
-async def test_the_walker_types_the_phone_number_that_it_is_told(
+async def test_the_command_types_the_given_phone_number(
     merchant: Merchant, consumer: dict[str, str] | None
 ) -> None:
     order = await merchant.create("100.00", consumer=consumer)

@@ -1,4 +1,4 @@
-"""The checkout's pages in a popup and in a frame: which sites may show them, and what they report."""
+"""The checkout's pages in a popup and in a frame: which sites may show them, and which results they report."""
 
 from __future__ import annotations
 
@@ -51,9 +51,7 @@ async def walk(visitor: Visitor, **fields: str) -> None:
         )
 
 
-async def test_a_popup_may_be_framed_by_nobody_and_keeps_its_opener(
-    merchant: Merchant, visitor: Visitor
-) -> None:
+async def test_a_popup_cannot_be_framed_and_keeps_its_opener(merchant: Merchant, visitor: Visitor) -> None:
     order = await open_in(merchant, visitor, "popup")
     page = visitor.page.answer
     assert told(page) == {"token": order["token"], "origin": SHOP, "display": "popup"}
@@ -62,7 +60,7 @@ async def test_a_popup_may_be_framed_by_nobody_and_keeps_its_opener(
     assert page.headers["x-frame-options"] == "DENY"
 
 
-async def test_a_frame_is_for_the_merchant_s_own_origin_only_and_keeps_no_cookie(
+async def test_a_frame_may_be_shown_only_by_the_merchant_s_origin_and_has_no_cookie(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     await open_in(merchant, visitor, "iframe")
@@ -73,7 +71,7 @@ async def test_a_frame_is_for_the_merchant_s_own_origin_only_and_keeps_no_cookie
     assert "k" in parse_qs(urlsplit(str(page.url)).query)
 
 
-async def test_an_order_of_the_redirect_integration_is_never_framed(
+async def test_an_order_of_the_redirect_integration_cannot_be_framed(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     order = await merchant.create()
@@ -84,7 +82,7 @@ async def test_an_order_of_the_redirect_integration_is_never_framed(
 
 
 @pytest.mark.parametrize("display", ["popup", "iframe"])
-async def test_the_whole_way_ends_with_the_result_for_the_page(
+async def test_after_all_steps_the_page_gets_the_result(
     merchant: Merchant, visitor: Visitor, display: str
 ) -> None:
     order = await open_in(merchant, visitor, display)
@@ -96,14 +94,18 @@ async def test_the_whole_way_ends_with_the_result_for_the_page(
     assert bool(visitor.http.cookies) == (display == "popup")
 
 
-async def test_a_text_in_the_result_cannot_end_its_script(merchant: Merchant, visitor: Visitor) -> None:
+async def test_a_text_in_the_result_cannot_break_out_of_its_script(
+    merchant: Merchant, visitor: Visitor
+) -> None:
     await open_in(merchant, visitor, "popup")
     await walk(visitor, address_line1="</script><script>alert(1)//")
     assert "<script>alert" not in visitor.page.answer.text
     assert told(visitor.page.answer)["result"]["customer"]["address1"] == "</script><script>alert(1)//"
 
 
-async def test_leaving_tells_the_page_and_stays_in_the_window(merchant: Merchant, visitor: Visitor) -> None:
+async def test_leaving_reports_to_the_page_and_stays_in_the_window(
+    merchant: Merchant, visitor: Visitor
+) -> None:
     order = await open_in(merchant, visitor, "popup")
     await visitor.send("leave")
     assert visitor.page.left is None
@@ -112,7 +114,7 @@ async def test_leaving_tells_the_page_and_stays_in_the_window(merchant: Merchant
     assert (await merchant.read(order))["orderStatus"] == "Abandoned"
 
 
-async def test_three_declined_cards_tell_the_page_declined(merchant: Merchant, visitor: Visitor) -> None:
+async def test_three_declined_cards_report_declined_to_the_page(merchant: Merchant, visitor: Visitor) -> None:
     await open_in(merchant, visitor, "iframe")
     await walk(visitor, card_number=CARD_DECLINED)
     for _ in range(2):
@@ -121,7 +123,7 @@ async def test_three_declined_cards_tell_the_page_declined(merchant: Merchant, v
     assert (end["outcome"], end["message"]) == ("closed", "declined")
 
 
-async def test_an_order_whose_time_is_over_tells_the_page_so(merchant: Merchant, visitor: Visitor) -> None:
+async def test_an_expired_order_reports_its_expiry_to_the_page(merchant: Merchant, visitor: Visitor) -> None:
     await open_in(merchant, visitor, "popup")
     async with merchant.service.clock.moved(minutes=61):
         await visitor.open(str(visitor.page.answer.url))
@@ -129,7 +131,7 @@ async def test_an_order_whose_time_is_over_tells_the_page_so(merchant: Merchant,
     assert (end["outcome"], end["message"]) == ("closed", "session_expired")
 
 
-async def test_a_frame_s_address_opens_nothing_outside_a_frame(merchant: Merchant, visitor: Visitor) -> None:
+async def test_a_frame_s_address_does_not_work_outside_a_frame(merchant: Merchant, visitor: Visitor) -> None:
     await open_in(merchant, visitor, "iframe")
     address = str(visitor.page.answer.url)
     await visitor.send("phone")
@@ -138,7 +140,7 @@ async def test_a_frame_s_address_opens_nothing_outside_a_frame(merchant: Merchan
     assert told(found) == {}
 
 
-async def test_after_the_code_the_frame_s_earlier_address_is_worthless(
+async def test_after_the_right_code_the_frame_s_earlier_address_is_refused(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     await open_in(merchant, visitor, "iframe")
@@ -149,7 +151,7 @@ async def test_after_the_code_the_frame_s_earlier_address_is_worthless(
     assert visitor.page.heading == "Your details"
 
 
-async def test_a_finished_order_opened_again_tells_the_page_but_names_nobody(
+async def test_a_finished_order_that_is_opened_again_reports_its_result_without_personal_data(
     merchant: Merchant, visitor: Visitor, visit: Callable[..., Visitor]
 ) -> None:
     order = await open_in(merchant, visitor, "popup")
@@ -161,7 +163,7 @@ async def test_a_finished_order_opened_again_tells_the_page_but_names_nobody(
     assert end["result"] == {"customer": {}, "orderId": order["orderId"]}
 
 
-async def test_the_express_flow_asks_where_to_send_it_and_says_so_everywhere(
+async def test_the_express_flow_asks_for_a_shipping_address_and_shows_it_everywhere(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     order = await open_in(merchant, visitor, "popup", checkoutFlow="express", capture=False)
@@ -194,7 +196,7 @@ async def test_the_express_flow_asks_where_to_send_it_and_says_so_everywhere(
     assert "shippingAddress" not in created["order"]
 
 
-async def test_nobody_pays_an_express_order_without_saying_where_it_goes(
+async def test_an_express_order_cannot_be_paid_without_a_shipping_address(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     await open_in(merchant, visitor, "popup", checkoutFlow="express")
@@ -207,7 +209,7 @@ async def test_nobody_pays_an_express_order_without_saying_where_it_goes(
     assert answer.status_code == 409
 
 
-async def test_a_virtual_card_is_shown_to_the_browser_that_paid_only(
+async def test_a_virtual_card_is_shown_only_to_the_browser_that_paid(
     merchant: Merchant, visitor: Visitor, visit: Callable[..., Visitor]
 ) -> None:
     order = await open_in(merchant, visitor, "popup", integrationType="virtual_card")
@@ -223,7 +225,7 @@ async def test_a_virtual_card_is_shown_to_the_browser_that_paid_only(
     assert "card" not in told(other.page.answer)["result"]
 
 
-async def test_a_page_that_had_to_leave_comes_back_to_its_own_site(
+async def test_a_page_that_navigated_to_the_checkout_gets_the_browser_back(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     order = await open_in(merchant, visitor, "redirect")
@@ -231,7 +233,9 @@ async def test_a_page_that_had_to_leave_comes_back_to_its_own_site(
     assert visitor.page.left == f"{SHOP}/?token={order['token']}&orderId={order['orderId']}"
 
 
-async def test_the_page_that_asked_last_is_the_one_that_hears(merchant: Merchant, visitor: Visitor) -> None:
+async def test_the_result_goes_to_the_origin_of_the_last_request(
+    merchant: Merchant, visitor: Visitor
+) -> None:
     body = json.dumps(sdk_body(merchant)).encode()
     first = (await send(merchant, body)).json()
     www = "http://www.shop.example"

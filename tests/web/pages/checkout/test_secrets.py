@@ -37,7 +37,7 @@ class Mailbox(SandboxMessageRail):
 
 
 class Breaks(SandboxCardRail):
-    """A rail with a bug, whose exception contains the card."""
+    """A rail with a bug: its exception contains the card."""
 
     async def tokenize(self, card: CardEntry) -> str:
         raise RuntimeError(f"cannot tokenize {card!r}")
@@ -120,7 +120,7 @@ async def bought(service: Running, own_database: dict[str, object], logs: io.Str
 async def _dump(where: dict[str, object]) -> dict[str, str]:
     connection = await asyncpg.connect(**where)
     try:
-        # Not the sandbox's inbox: it stands for the consumers' own phones, to which codes are sent.
+        # The sandbox's inbox is not searched, because it stands for the consumers' phones, to which codes are sent.
         sql = """SELECT format('%I.%I', schemaname, tablename) FROM pg_tables
             WHERE schemaname NOT IN ('pg_catalog', 'information_schema', 'message_simulator')"""
         names = [row[0] for row in await connection.fetch(sql)]
@@ -134,24 +134,24 @@ async def _dump(where: dict[str, object]) -> dict[str, str]:
         await connection.close()
 
 
-def test_no_card_number_stands_in_any_table(bought: Bought) -> None:
-    assert bought.tables["card_simulator.cards"].count("1881") == 1  # the last four digits may
+def test_no_table_contains_a_card_number(bought: Bought) -> None:
+    assert bought.tables["card_simulator.cards"].count("1881") == 1  # the last four digits may be in tables
     assert {name: _found(CARD, text) for name, text in bought.tables.items() if _found(CARD, text)} == {}
 
 
-def test_no_one_time_code_stands_in_any_table(bought: Bought) -> None:
+def test_no_table_contains_a_one_time_code(bought: Bought) -> None:
     assert bought.tables["public.checkout_sessions"]
     assert {name: _found(CODE, text) for name, text in bought.tables.items() if _found(CODE, text)} == {}
 
 
-def test_a_phone_number_stands_only_where_the_consumer_the_order_and_who_pays_it_are_kept(
+def test_a_phone_number_is_stored_only_with_the_consumer_the_order_and_the_payer(
     bought: Bought,
 ) -> None:
     found = {name for name, text in bought.tables.items() if _found(PHONE, text)}
     assert found == {"public.consumers", "public.checkout_sessions", "public.order_details", "public.plans"}
 
 
-def test_no_log_line_holds_a_card_a_code_a_person_or_a_secret_of_the_browser(bought: Bought) -> None:
+def test_no_log_line_contains_a_card_a_code_personal_data_or_a_browser_s_secret(bought: Bought) -> None:
     assert bought.logs.count('"route": "/checkout/{merchant_id}/{order_id}/pay"') == 3
     for secret in (CARD, "4000 0000 0000 0002", CODE, PHONE):
         assert _found(secret, bought.logs) == []
@@ -160,7 +160,7 @@ def test_no_log_line_holds_a_card_a_code_a_person_or_a_secret_of_the_browser(bou
     )
 
 
-async def test_a_rail_with_a_bug_that_complains_with_the_card_in_hand_puts_no_number_into_the_log(
+async def test_an_exception_with_the_card_number_does_not_put_the_number_into_the_log(
     service: Running, logs: io.StringIO
 ) -> None:
     broken = beside(service.context, service.clock, card=Breaks(*rail_parts(service.context.pool)))

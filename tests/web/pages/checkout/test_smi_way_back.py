@@ -33,18 +33,18 @@ async def read(merchant: Merchant, order: dict[str, Any]) -> str:
     return str((await merchant.http.get(f"/checkouts/{order['orderId']}")).json()["state"])
 
 
-async def test_who_paid_comes_back_approved(merchant: Merchant, visitor: Visitor) -> None:
+async def test_after_a_payment_the_result_is_approved(merchant: Merchant, visitor: Visitor) -> None:
     order = await begun(merchant)
     page = await visitor.buy(order)
     assert page.outcome == "approved"
     assert_back(page.link("Back to"), order, "approved")
     assert await read(merchant, order) == "approved"
-    # The result is the payment's, whatever the merchant did with the money afterwards.
+    # The result is that of the payment, whatever the merchant does with the money afterwards.
     await merchant.move(order, "void", "100.00")
     assert_back((await visitor.open(address_of(order))).link("Back to"), order, "approved")
 
 
-async def test_who_was_declined_comes_back_declined(merchant: Merchant, visitor: Visitor) -> None:
+async def test_after_a_decline_the_result_is_declined(merchant: Merchant, visitor: Visitor) -> None:
     order = await begun(merchant)
     page = await visitor.buy(order, surname="Declinetest")
     assert page.outcome == "declined"
@@ -52,7 +52,9 @@ async def test_who_was_declined_comes_back_declined(merchant: Merchant, visitor:
     assert await read(merchant, order) == "declined"
 
 
-async def test_three_declined_cards_come_back_declined(merchant: Merchant, visitor: Visitor) -> None:
+async def test_after_three_declined_cards_the_result_is_declined(
+    merchant: Merchant, visitor: Visitor
+) -> None:
     order = await begun(merchant)
     page: Page = await visitor.buy(order, card_number=CARD_DECLINED)
     for _ in range(2):
@@ -60,7 +62,9 @@ async def test_three_declined_cards_come_back_declined(merchant: Merchant, visit
     assert_back(page.link("Return to"), order, "declined")
 
 
-async def test_who_left_comes_back_cancelled_then_and_later(merchant: Merchant, visitor: Visitor) -> None:
+async def test_after_leaving_the_result_is_cancelled_then_and_later(
+    merchant: Merchant, visitor: Visitor
+) -> None:
     order = await begun(merchant)
     await visitor.until("details", order)
     assert_back((await visitor.send("leave")).left, order, "cancelled")
@@ -69,7 +73,7 @@ async def test_who_left_comes_back_cancelled_then_and_later(merchant: Merchant, 
         assert_back((await visitor.open(address_of(order))).link("Return to"), order, "cancelled")
 
 
-async def test_who_came_too_late_comes_back_expired(merchant: Merchant, visitor: Visitor) -> None:
+async def test_after_the_expiry_the_result_is_expired(merchant: Merchant, visitor: Visitor) -> None:
     order = await begun(merchant)
     await visitor.until("details", order)
     async with merchant.service.clock.moved(minutes=61):
@@ -82,9 +86,7 @@ async def test_who_came_too_late_comes_back_expired(merchant: Merchant, visitor:
     assert await read(merchant, order) == "expired"
 
 
-async def test_who_leaves_a_page_that_stood_open_too_long_comes_back_expired(
-    merchant: Merchant, visitor: Visitor
-) -> None:
+async def test_leaving_an_expired_page_gives_the_result_expired(merchant: Merchant, visitor: Visitor) -> None:
     order = await begun(merchant)
     await visitor.until("details", order)
     async with merchant.service.clock.moved(minutes=61):
@@ -92,20 +94,22 @@ async def test_who_leaves_a_page_that_stood_open_too_long_comes_back_expired(
     assert await read(merchant, order) == "expired"
 
 
-async def test_the_gateways_browser_pays_and_comes_back_as_ever(merchant: Merchant, visitor: Visitor) -> None:
+async def test_a_browser_of_the_gateway_returns_with_the_order_s_token_and_id(
+    merchant: Merchant, visitor: Visitor
+) -> None:
     fields = signed(merchant, form_fields(merchant))
     address = (await post_form(merchant, fields)).headers["location"]
     token = httpx.URL(address).params["token"]
     order_id = (await merchant.http.get("/order", params={"token": token})).json()["orderId"]
     page = await visitor.buy({"redirectUrl": address, "orderId": order_id})
     assert page.link("Back to") == f"{SHOP}/confirm?order=7&token={token}&orderId={order_id}"
-    # A reload of the shop's form leads to the same order, which says that it is completed.
+    # Sending the shop's form again leads to the same order, whose page says that it is completed.
     again = (await post_form(merchant, fields)).headers["location"]
     assert again == address
     assert (await visitor.open(again)).outcome == "approved"
 
 
-async def test_a_gateways_order_that_ended_tells_a_new_browser_nothing(
+async def test_a_finished_order_of_the_gateway_shows_a_new_browser_no_data(
     merchant: Merchant, visit: Callable[..., Visitor]
 ) -> None:
     address = (await form(merchant)).headers["location"]
@@ -116,7 +120,7 @@ async def test_a_gateways_order_that_ended_tells_a_new_browser_nothing(
 
 
 @pytest.mark.parametrize("result", ["approved", "cancelled"])
-async def test_an_order_of_the_rest_api_comes_back_as_before(
+async def test_an_order_of_the_rest_api_returns_with_its_token_and_id_and_without_a_result(
     merchant: Merchant, visitor: Visitor, result: str
 ) -> None:
     order = await merchant.create()

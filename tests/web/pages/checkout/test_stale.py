@@ -1,4 +1,4 @@
-"""If a decision cannot be saved, the consumer is told what to do, and nothing is charged or sent twice."""
+"""If a decision cannot be saved, the page says what to do, and nothing is charged or sent twice."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def count(service: Running, order: dict[str, str], table: str, more: str =
     return int(row["n"])
 
 
-async def test_twenty_presses_that_are_declined_are_one_decision_one_letter_and_one_event(
+async def test_twenty_declined_presses_cause_one_decision_one_letter_and_one_event(
     service: Running, merchant: Merchant, visitor: Visitor
 ) -> None:
     order = await merchant.create()
@@ -43,7 +43,7 @@ async def test_twenty_presses_that_are_declined_are_one_decision_one_letter_and_
     assert await charges(service, order) == []
 
 
-async def test_where_others_of_the_consumer_hold_everything_up_the_page_says_so_and_the_next_press_pays_once(
+async def test_if_the_consumer_s_other_orders_block_a_press_the_page_says_so_and_the_next_press_pays_once(
     service: Running, merchant: Merchant, visit: Callable[..., Visitor], template: Template
 ) -> None:
     phone, first, visitor = phone_number(), visit(), visit()

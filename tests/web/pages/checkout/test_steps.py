@@ -13,7 +13,7 @@ from support.makers import Merchant, Running
 from support.pages.visitor import Visitor, address_of, charges, rows
 
 
-async def test_a_consumer_pays_in_four_and_is_led_back_to_the_merchant(
+async def test_a_consumer_pays_in_four_steps_and_returns_to_the_merchant(
     service: Running, merchant: Merchant, visitor: Visitor
 ) -> None:
     order = await merchant.create("100.00")
@@ -27,7 +27,7 @@ async def test_a_consumer_pays_in_four_and_is_led_back_to_the_merchant(
     assert parse_qs(back.query) == {"order": ["7"], "token": [order["token"]], "orderId": [order["orderId"]]}
 
 
-async def test_every_step_says_which_it_is_and_shows_the_merchant_and_the_total(
+async def test_every_step_shows_its_number_the_merchant_and_the_total(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     await visitor.open((await merchant.create("100.00"))["redirectUrl"])
@@ -49,7 +49,7 @@ async def test_the_first_page_shows_four_payments_with_their_amounts_and_dates(
     assert "No interest, no fees" in page.text
 
 
-async def test_the_back_link_shows_an_earlier_step_with_what_was_given(
+async def test_the_back_link_shows_an_earlier_step_with_the_entered_data(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     order = await merchant.create()
@@ -61,7 +61,7 @@ async def test_the_back_link_shows_an_earlier_step_with_what_was_given(
     assert "Oakland, CA 94103" in page.text
 
 
-async def test_a_step_in_the_address_never_leads_past_where_the_browser_may_be(
+async def test_the_address_of_a_later_step_shows_the_current_step(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     order = await merchant.create()
@@ -70,7 +70,7 @@ async def test_a_step_in_the_address_never_leads_past_where_the_browser_may_be(
         assert (await visitor.open(f"{address_of(order)}?step={step}")).form("phone")
 
 
-async def test_another_number_given_later_must_be_proved_again(merchant: Merchant, visitor: Visitor) -> None:
+async def test_a_number_that_is_changed_later_needs_a_new_code(merchant: Merchant, visitor: Visitor) -> None:
     order = await merchant.create()
     await visitor.until("pay", order)
     await visitor.open(f"{address_of(order)}?step=phone")
@@ -95,7 +95,7 @@ async def test_reloading_shows_the_same_page_and_changes_nothing(
         await visitor.send(step)
 
 
-async def test_a_second_tab_of_the_same_browser_goes_on_where_the_first_is(
+async def test_a_second_tab_of_the_same_browser_continues_at_the_same_step(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     order = await merchant.create()
@@ -103,7 +103,7 @@ async def test_a_second_tab_of_the_same_browser_goes_on_where_the_first_is(
     assert (await visitor.open(order["redirectUrl"])).form("pay")
 
 
-async def test_a_tab_left_behind_shows_the_outcome_that_the_other_reached(
+async def test_an_older_tab_shows_the_outcome_of_the_newer_one(
     service: Running, merchant: Merchant, visitor: Visitor
 ) -> None:
     order = await merchant.create()
@@ -116,7 +116,7 @@ async def test_a_tab_left_behind_shows_the_outcome_that_the_other_reached(
     assert len(await charges(service, order)) == 1
 
 
-async def test_another_browser_on_the_same_link_starts_for_itself_and_sees_nothing_personal(
+async def test_another_browser_with_the_same_link_starts_at_the_first_step_and_sees_no_personal_data(
     merchant: Merchant, visit: Callable[..., Visitor]
 ) -> None:
     order = await merchant.create()
@@ -128,7 +128,7 @@ async def test_another_browser_on_the_same_link_starts_for_itself_and_sees_nothi
 
 
 @pytest.mark.parametrize("step", ["code", "resend", "details", "pay"])
-async def test_a_step_posted_before_its_turn_answers_409_with_the_current_step(
+async def test_a_form_of_a_later_step_is_answered_with_409_and_the_current_step(
     service: Running, merchant: Merchant, visitor: Visitor, step: str
 ) -> None:
     order = await merchant.create()
@@ -148,7 +148,7 @@ async def test_a_step_posted_before_its_turn_answers_409_with_the_current_step(
 @pytest.mark.parametrize(
     "phone", ["", "212555018", "112 555 0187", "212 155 0187", "+44 20 7946 0958", "٢١٢٥٥٥٠١٨٧", "x" * 300]
 )
-async def test_what_is_no_us_number_is_asked_for_again_with_what_was_typed(
+async def test_after_a_wrong_number_the_page_asks_again_and_shows_the_typed_text(
     merchant: Merchant, visitor: Visitor, phone: str
 ) -> None:
     await visitor.open((await merchant.create())["redirectUrl"])
@@ -157,7 +157,7 @@ async def test_what_is_no_us_number_is_asked_for_again_with_what_was_typed(
     assert "Enter a US mobile number of ten digits, area code first." in page.text
 
 
-async def test_details_that_are_wrong_are_all_named_at_once_and_kept(
+async def test_all_errors_in_the_details_are_shown_at_once_and_the_typed_text_is_kept(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     await visitor.until("details", await merchant.create())
@@ -182,7 +182,7 @@ async def test_the_summary_lists_errors_in_the_order_of_the_fields(
 DETAILS_ASKED = ("given_names", "surname", "email", "address_line1", "city", "state", "postcode")
 
 
-async def test_a_card_that_was_mistyped_is_asked_for_again_and_of_it_only_the_expiration_date_is_shown_again(
+async def test_after_a_mistyped_card_the_page_asks_again_and_shows_only_the_expiration_date(
     merchant: Merchant, visitor: Visitor
 ) -> None:
     await visitor.until("pay", await merchant.create())
@@ -195,7 +195,7 @@ async def test_a_card_that_was_mistyped_is_asked_for_again_and_of_it_only_the_ex
     assert "4241" not in page.answer.text
 
 
-async def test_a_known_consumer_finds_their_details_filled_in_once_the_code_is_right(
+async def test_a_known_consumer_s_details_are_filled_in_once_the_code_is_right(
     merchant: Merchant, visit: Callable[..., Visitor]
 ) -> None:
     number = "646 555 0119"
@@ -204,7 +204,7 @@ async def test_a_known_consumer_finds_their_details_filled_in_once_the_code_is_r
     assert page.form("details")[1]["address_line1"] == "1480 Mission Street"
 
 
-async def test_an_expired_order_answers_410_and_leads_back_and_nothing_is_charged(
+async def test_an_expired_order_answers_410_with_a_link_back_and_nothing_is_charged(
     service: Running, merchant: Merchant, visitor: Visitor
 ) -> None:
     order = await merchant.create()

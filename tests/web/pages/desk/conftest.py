@@ -13,7 +13,7 @@ from support.pages.staff import Staff
 
 @pytest.fixture
 async def browser(merchant: Merchant) -> AsyncIterator[Callable[..., Staff]]:
-    """Makes browsers, of the team of `merchant` unless another merchant is given."""
+    """Makes browsers of people in the team of `merchant`, unless another merchant is given."""
     async with AsyncExitStack() as stack:
 
         def make(shop: Merchant = merchant) -> Staff:

@@ -19,7 +19,7 @@ from support.pages.staff import Staff
 
 @pytest.fixture(autouse=True)
 def limit(merchant: Merchant) -> Iterator[None]:
-    """More than $50.00 needs a second person."""
+    """Movements of more than $50.00 need a second person."""
     app = merchant.service.app
     before = app.service
     context = replace(before.context, settings=replace(before.settings, desk_second_above=5000))
@@ -29,7 +29,7 @@ def limit(merchant: Merchant) -> Iterator[None]:
 
 
 async def asked(staff: Staff, amount: str = "60.00") -> tuple[dict[str, Any], str]:
-    """Ask for a capture as a support person. Return the order, and the path of the request."""
+    """Request a capture as a support person. Return the order, and the path of the request."""
     order = await staff.shop.approved()
     await staff.enter(Role.SUPPORT)
     path = f"/desk/orders/{order['orderId']}/capture"
@@ -46,7 +46,7 @@ def end_of(path: str) -> str:
 
 
 async def captured(staff: Staff, order: dict[str, Any]) -> int:
-    """Return what is captured, in cents."""
+    """Return the captured amount, in cents."""
     (row,) = await staff.service.context.pool.fetch(
         "SELECT captured FROM orders WHERE merchant_id = $1 AND order_id = $2",
         staff.shop.merchant_id, UUID(order["orderId"]),
@@ -74,7 +74,7 @@ async def test_nothing_moves_until_another_person_approves(
     assert "order.capture.approved" in page.text
 
 
-async def test_nobody_approves_what_they_asked_for(staff: Staff) -> None:
+async def test_the_person_who_requested_a_movement_cannot_approve_it(staff: Staff) -> None:
     order, path = await asked(staff)
     await staff.open(path)
     page = await staff.press(end_of(path), do="approve")
@@ -82,7 +82,7 @@ async def test_nobody_approves_what_they_asked_for(staff: Staff) -> None:
     assert await captured(staff, order) == 0
 
 
-async def test_the_database_refuses_an_approval_by_the_person_who_asked(staff: Staff) -> None:
+async def test_the_database_refuses_an_approval_by_the_person_who_made_the_request(staff: Staff) -> None:
     _, path = await asked(staff)
     with pytest.raises(asyncpg.CheckViolationError):
         await staff.service.context.pool.execute(
@@ -92,7 +92,7 @@ async def test_the_database_refuses_an_approval_by_the_person_who_asked(staff: S
         )
 
 
-async def test_a_role_that_may_not_capture_approves_nothing(
+async def test_a_role_that_may_not_capture_cannot_approve_a_capture(
     staff: Staff, browser: Callable[..., Staff]
 ) -> None:
     order, path = await asked(staff)
@@ -123,7 +123,7 @@ async def test_two_people_who_approve_at_once_move_the_money_once(
     assert await captured(staff, order) == 6000
 
 
-async def test_a_rejected_request_moves_nothing_ever(staff: Staff, browser: Callable[..., Staff]) -> None:
+async def test_a_rejected_request_can_never_move_money(staff: Staff, browser: Callable[..., Staff]) -> None:
     order, path = await asked(staff)
     owner = browser()
     await owner.enter()
@@ -136,13 +136,13 @@ async def test_a_rejected_request_moves_nothing_ever(staff: Staff, browser: Call
     assert await captured(staff, order) == 0
 
 
-async def test_the_person_who_asked_takes_it_back(staff: Staff) -> None:
+async def test_the_person_who_made_the_request_can_withdraw_it(staff: Staff) -> None:
     _, path = await asked(staff)
     await staff.open(path)
     assert "The request was rejected" in (await staff.press(end_of(path), do="reject")).text
 
 
-async def test_what_was_approved_but_not_done_before_a_crash_is_finished_once(
+async def test_an_approved_movement_that_a_crash_interrupted_is_finished_once(
     staff: Staff, browser: Callable[..., Staff]
 ) -> None:
     order, path = await asked(staff)
@@ -162,7 +162,7 @@ async def test_what_was_approved_but_not_done_before_a_crash_is_finished_once(
     assert "but is not done" not in (await owner.open(path)).text
 
 
-async def test_a_second_click_asks_once(staff: Staff) -> None:
+async def test_a_second_click_makes_no_second_request(staff: Staff) -> None:
     order = await staff.shop.approved()
     await staff.enter(Role.SUPPORT)
     await staff.open(f"/desk/orders/{order['orderId']}/capture?amount=60.00")
@@ -181,7 +181,7 @@ async def test_an_amount_up_to_the_limit_needs_one_person(staff: Staff) -> None:
     assert "The capture is done" in (await staff.press("capture", reason="it was shipped")).text
 
 
-async def test_a_request_that_can_no_longer_be_done_says_why(
+async def test_a_request_that_is_no_longer_possible_says_why(
     staff: Staff, browser: Callable[..., Staff]
 ) -> None:
     order, path = await asked(staff)

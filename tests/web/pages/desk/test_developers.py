@@ -1,4 +1,4 @@
-"""The merchant's credentials in the dashboard: scopes, replacing secrets, and what the audit log keeps."""
+"""The merchant's credentials in the dashboard: their scopes, replacing secrets, and the entries in the audit log."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PATH = "/desk/developers"
 
 
 async def added(staff: Staff, scope: Scope) -> dict[str, str]:
-    """Add a credential in the dashboard, and return what the next page shows."""
+    """Add a credential in the dashboard, and return the data on the next page."""
     await staff.open(PATH)
     page = await staff.press(
         "developers", do="add", name="warehouse", scope=scope, reason="for the warehouse"
@@ -84,7 +84,7 @@ async def test_a_secret_is_shown_once_and_the_log_names_the_person_and_the_reaso
     assert client["client_secret"] not in page.text
 
 
-async def test_a_replaced_secret_works_on_until_it_is_ended(staff: Staff) -> None:
+async def test_a_replaced_secret_still_works_until_it_is_ended(staff: Staff) -> None:
     await staff.enter()
     old = await added(staff, Scope.READ)
     await staff.open(PATH)
@@ -101,7 +101,7 @@ async def test_a_replaced_secret_works_on_until_it_is_ended(staff: Staff) -> Non
     assert [(await token_of(staff, each)).status_code for each in (old, new)] == [401, 200]
 
 
-async def test_a_new_secret_that_was_lost_is_replaced_and_the_old_one_works_on(staff: Staff) -> None:
+async def test_a_lost_new_secret_is_replaced_and_the_old_one_still_works(staff: Staff) -> None:
     await staff.enter()
     old = await added(staff, Scope.READ)
     change = {"client_id": old["client_id"], "reason": "the page was closed"}
@@ -111,7 +111,9 @@ async def test_a_new_secret_that_was_lost_is_replaced_and_the_old_one_works_on(s
     assert (await token_of(staff, old)).status_code == 200
 
 
-async def test_a_revoked_credential_stops_working_and_the_last_full_one_stays(staff: Staff) -> None:
+async def test_a_revoked_credential_stops_working_and_the_last_full_one_cannot_be_revoked(
+    staff: Staff,
+) -> None:
     await staff.enter()
     client = await added(staff, Scope.FULL)
     await staff.open(PATH)
@@ -167,7 +169,7 @@ async def test_a_support_person_sees_no_keys(staff: Staff) -> None:
     assert (await staff.open(PATH)).status == 403
 
 
-async def test_a_change_of_a_key_asks_for_a_fresh_code(staff: Staff) -> None:
+async def test_a_change_of_a_key_requires_a_fresh_code(staff: Staff) -> None:
     person = await staff.invited("keys@shop.example", Role.DEVELOPER)
     await staff.sign_in(person)
     await staff.service.context.pool.execute(
@@ -179,7 +181,7 @@ async def test_a_change_of_a_key_asks_for_a_fresh_code(staff: Staff) -> None:
     assert (page.status, "Enter the code of your authenticator app" in page.text) == (400, True)
 
 
-async def test_two_people_who_revoke_at_once_leave_a_credential_that_may_do_everything(staff: Staff) -> None:
+async def test_if_two_people_revoke_at_once_one_credential_with_all_scopes_is_left(staff: Staff) -> None:
     context, merchant_id = staff.service.context, staff.shop.merchant_id
     await manage.add_credential(context, merchant_id, "second", Scope.FULL)
     live = await manage.live_credentials(context, merchant_id)
@@ -190,7 +192,7 @@ async def test_two_people_who_revoke_at_once_leave_a_credential_that_may_do_ever
     assert len(await manage.live_credentials(context, merchant_id)) == 1
 
 
-async def test_a_merchant_that_the_operator_revoked_does_not_let_itself_in_again(staff: Staff) -> None:
+async def test_a_merchant_that_the_operator_revoked_cannot_add_a_credential(staff: Staff) -> None:
     await staff.enter()
     await revoke_merchant(staff.service.context, str(staff.shop.merchant_id))
     await staff.open(PATH)
@@ -199,7 +201,7 @@ async def test_a_merchant_that_the_operator_revoked_does_not_let_itself_in_again
     assert await manage.live_credentials(staff.service.context, staff.shop.merchant_id) == []
 
 
-async def test_a_form_without_a_code_counts_as_no_wrong_code(staff: Staff) -> None:
+async def test_a_form_without_a_code_does_not_count_as_a_wrong_code(staff: Staff) -> None:
     person = await staff.invited("empty@shop.example", Role.DEVELOPER)
     await staff.sign_in(person)
     pool, merchant_id = staff.service.context.pool, staff.shop.merchant_id

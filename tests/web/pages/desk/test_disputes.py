@@ -81,7 +81,7 @@ async def test_a_file_is_a_download_and_never_a_page(staff: Staff) -> None:
     assert answer.headers["x-content-type-options"] == "nosniff"
 
 
-async def test_accepting_needs_a_reason_and_stands_in_the_audit_log(staff: Staff) -> None:
+async def test_accepting_requires_a_reason_and_is_in_the_audit_log(staff: Staff) -> None:
     dispute = await opened(staff.shop)
     await staff.enter()
     await staff.open(path(dispute))
@@ -134,7 +134,7 @@ async def test_a_chargeback_is_answered_in_the_same_way(staff: Staff) -> None:
         ([("big.txt", b"x" * (5 * 1024 * 1024 + 1))], "Look.", "big.txt"),
     ],
 )
-async def test_what_cannot_be_evidence_is_refused_in_words(
+async def test_a_file_that_cannot_be_evidence_is_refused_with_an_explanation(
     staff: Staff, files: list[tuple[str, bytes]], text: str, said: str
 ) -> None:
     dispute = await opened(staff.shop)
@@ -153,7 +153,7 @@ async def test_a_form_of_another_site_sends_no_evidence(staff: Staff) -> None:
     assert await status_of(staff.shop, dispute) is DisputeStatus.OPEN
 
 
-async def test_a_closed_dispute_offers_nothing(staff: Staff) -> None:
+async def test_a_closed_dispute_has_no_forms(staff: Staff) -> None:
     dispute = await opened(staff.shop)
     await staff.enter()
     await staff.open(path(dispute))
@@ -164,7 +164,7 @@ async def test_a_closed_dispute_offers_nothing(staff: Staff) -> None:
         assert words not in page.text
 
 
-async def test_finance_people_read_disputes_and_answer_none(staff: Staff) -> None:
+async def test_finance_people_can_read_disputes_but_not_answer_them(staff: Staff) -> None:
     dispute = await opened(staff.shop)
     await staff.enter(Role.FINANCE)
     page = await staff.open(path(dispute))
@@ -195,7 +195,7 @@ async def test_the_list_filters_and_says_when_it_is_empty(staff: Staff) -> None:
     assert "Disputes to answer 1" in (await staff.open("/desk")).text
 
 
-def test_every_reason_state_outcome_and_party_has_words() -> None:
+def test_every_reason_state_outcome_and_party_has_a_text() -> None:
     assert set(dispute_view.REASONS) == set(DisputeReason)
     assert {*dispute_view.STATES, DisputeStatus.CLOSED} == set(DisputeStatus)
     assert set(dispute_view.OUTCOMES) == set(DisputeOutcome)

@@ -1,4 +1,4 @@
-"""The export of orders as CSV."""
+"""Tests of the export of orders as CSV."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def table(answer: httpx.Response) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(answer.text)))
 
 
-async def test_the_file_has_every_order_of_the_list_once_in_its_order(
+async def test_the_file_has_every_order_of_the_list_once_and_in_the_same_order(
     staff: Staff, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(export, "ORDERS_AT_ONCE", 2)
@@ -52,7 +52,7 @@ async def test_an_empty_list_is_a_file_with_its_header(staff: Staff) -> None:
     assert answer.text.strip().split(",") == list(export.COLUMNS)
 
 
-async def test_an_export_needs_a_reason_and_stands_in_the_audit_log(staff: Staff) -> None:
+async def test_an_export_requires_a_reason_and_is_in_the_audit_log(staff: Staff) -> None:
     await staff.enter()
     answer = await download(staff, reason=" ")
     assert answer.status_code == 400
@@ -62,7 +62,7 @@ async def test_an_export_needs_a_reason_and_stands_in_the_audit_log(staff: Staff
     assert "tax audit" in page.text
 
 
-async def test_an_export_needs_a_fresh_code(staff: Staff) -> None:
+async def test_an_export_requires_a_fresh_code(staff: Staff) -> None:
     person = await staff.invited("export@shop.example", Role.FINANCE)
     await staff.sign_in(person)
     await staff.service.context.pool.fetch(
@@ -75,7 +75,7 @@ async def test_an_export_needs_a_fresh_code(staff: Staff) -> None:
         assert (answer.status_code, "text/html" in answer.headers["content-type"]) == (400, True)
 
 
-async def test_support_people_export_nothing(staff: Staff) -> None:
+async def test_support_people_cannot_export_orders(staff: Staff) -> None:
     await staff.enter(Role.SUPPORT)
     assert "Export as CSV" not in (await staff.open("/desk/orders")).text
     assert (await staff.open("/desk/orders/export")).status == 403

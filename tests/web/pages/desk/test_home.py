@@ -25,7 +25,7 @@ async def test_a_shop_without_orders_has_no_chart(staff: Staff) -> None:
     assert "No orders yet." in page.text
 
 
-async def test_a_day_of_the_table_leads_to_its_orders(staff: Staff) -> None:
+async def test_a_day_in_the_table_links_to_its_orders(staff: Staff) -> None:
     await staff.shop.approved()
     page = await staff.enter()
     today = next(link for link in page.seen.links if "from=" in link and "to=" in link)

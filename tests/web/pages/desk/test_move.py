@@ -1,4 +1,4 @@
-"""Capture, void and refund in the merchant's dashboard."""
+"""Tests of capture, void and refund in the merchant's dashboard."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def test_nothing_moves_before_the_confirmation(staff: Staff) -> None:
 
 
 @pytest.mark.parametrize("kind", ["capture", "void"])
-async def test_capture_and_void_move_what_the_page_has_shown(staff: Staff, kind: str) -> None:
+async def test_capture_and_void_move_the_amount_that_the_page_has_shown(staff: Staff, kind: str) -> None:
     order = await staff.shop.approved("80.00")
     await staff.enter()
     page = await staff.open(path(order, kind) + "?amount=30.00")
@@ -107,7 +107,7 @@ async def test_a_reason_is_required(staff: Staff) -> None:
 @pytest.mark.parametrize(
     "typed", ["", "0", "-5", "abc", "1.005", "1e3", "100.01", "9" * 30, "\uff11\uff10", "10,0.0x"]
 )
-async def test_a_wrong_amount_is_refused_in_words(staff: Staff, typed: str) -> None:
+async def test_a_wrong_amount_is_refused_with_an_explanation(staff: Staff, typed: str) -> None:
     order = await captured(staff.shop)
     await staff.enter()
     await staff.open(path(order, "refund"))
@@ -117,7 +117,9 @@ async def test_a_wrong_amount_is_refused_in_words(staff: Staff, typed: str) -> N
     assert (await staff.shop.read(order))["refundedAmount"] == 0
 
 
-async def test_what_the_api_would_refuse_is_refused_here_and_stands_in_the_audit_log(staff: Staff) -> None:
+async def test_a_movement_that_the_api_would_refuse_is_refused_here_too_and_is_in_the_audit_log(
+    staff: Staff,
+) -> None:
     order = await captured(staff.shop)
     await staff.enter()
     await staff.open(path(order, "refund") + "?amount=60.00")
@@ -131,7 +133,7 @@ async def test_what_the_api_would_refuse_is_refused_here_and_stands_in_the_audit
     assert "order.refund.refused" in page.text
 
 
-async def test_each_movement_stands_in_the_audit_log_with_person_reason_and_reference(staff: Staff) -> None:
+async def test_each_movement_is_in_the_audit_log_with_person_reason_and_reference(staff: Staff) -> None:
     order = await captured(staff.shop)
     await staff.enter(Role.OWNER)
     await staff.open(path(order, "refund") + "?amount=10.00")
@@ -153,7 +155,7 @@ async def test_each_movement_stands_in_the_audit_log_with_person_reason_and_refe
     assert moved["reference"] == reference
 
 
-async def test_a_large_refund_needs_a_fresh_code(staff: Staff) -> None:
+async def test_a_large_refund_requires_a_fresh_code(staff: Staff) -> None:
     order = await captured(staff.shop, "600.00")
     person = await staff.invited("large@shop.example")
     await staff.sign_in(person)

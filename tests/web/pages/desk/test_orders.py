@@ -23,7 +23,7 @@ from support.phones import phone_number
 
 
 async def order_of(shop: Merchant, name: str = "Ana", surname: str = "Silva", **more: Any) -> dict[str, Any]:
-    """An approved order of a person with this name."""
+    """Make an approved order of a person with this name."""
     order = await shop.create("100.00", **more)
     await complete(
         shop.service,
@@ -36,7 +36,7 @@ async def order_of(shop: Merchant, name: str = "Ana", surname: str = "Silva", **
 
 
 def listed(staff: Staff) -> list[str]:
-    """The ids of the orders on the page, in their order."""
+    """Return the ids of the orders on the page, in their order."""
     return [
         href.rpartition("/")[2]
         for href in staff.page.seen.links
@@ -51,7 +51,7 @@ async def search(staff: Staff, q: str, **more: str) -> list[str]:
     return listed(staff)
 
 
-async def test_an_order_is_found_by_everything_that_a_person_may_know_of_it(staff: Staff) -> None:
+async def test_an_order_is_found_by_everything_that_a_person_may_know_about_it(staff: Staff) -> None:
     name = f"Nu{secrets.token_hex(3).translate(str.maketrans('0123456789', 'ghijklmnop'))}"
     reference = f"web-{secrets.token_hex(4)}"
     number = phone_number()
@@ -155,7 +155,7 @@ async def test_the_filters_show_only_what_they_name(staff: Staff) -> None:
         assert len(listed(staff)) == count, query
 
 
-async def test_a_page_without_a_match_offers_to_look_further_back(
+async def test_a_page_without_a_match_offers_to_search_older_orders(
     staff: Staff, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listing, "SCANNED", 3)
@@ -177,7 +177,9 @@ async def test_a_page_without_a_match_offers_to_look_further_back(
         "q=%00", "q=%27%3B--", "q=" + "x" * 3000, "q=%25_%5C", "q=1e99", "q=-5", "q=0", "q=99999999999999999.99",
     ],
 )  # fmt: skip
-async def test_a_strange_address_of_the_list_is_answered_with_a_list(staff: Staff, query: str) -> None:
+async def test_an_address_of_the_list_with_wrong_parameters_still_shows_a_list(
+    staff: Staff, query: str
+) -> None:
     await staff.enter()
     assert (await staff.open(f"/desk/orders?{query}")).status == 200
 
@@ -206,7 +208,7 @@ async def test_the_page_of_an_order_shows_its_money_its_plan_its_items_and_its_h
         assert text in page.text, text
 
 
-def test_every_event_of_an_order_has_words() -> None:
+def test_every_event_of_an_order_has_a_text() -> None:
     assert {each.name for each in EVENT_TYPES if each.about is EventSubject.ORDER} == set(EVENT_WORDS)
 
 
@@ -230,7 +232,7 @@ async def test_hostile_names_are_shown_as_text(staff: Staff) -> None:
     assert "&lt;img src=x" in page.answer.text
 
 
-async def test_the_first_page_counts_what_its_lists_show(staff: Staff) -> None:
+async def test_the_numbers_on_the_first_page_equal_those_of_its_lists(staff: Staff) -> None:
     await staff.shop.approved("30.00")
     done = await staff.shop.approved("50.00")
     await staff.shop.move(done, "capture", "50.00")

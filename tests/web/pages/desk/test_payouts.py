@@ -18,7 +18,8 @@ from support.settlement_rows import Row, paid
 
 
 async def deposit(shop: Merchant) -> tuple[str, str]:
-    """A payout of two captures with a fee, one of them of a real order. Return the payout's id and the order's id."""
+    """Make a payout of two captures with a fee, one of which belongs to a real order. Return the ids of payout and
+    order."""
     order = (await shop.approved("100.00", merchantReference="web-7"))["orderId"]
     payout_id = await paid(
         shop,
@@ -78,7 +79,9 @@ async def test_the_lines_and_the_payouts_come_in_pages(staff: Staff, monkeypatch
     assert lines == 5
 
 
-async def test_the_csv_files_are_those_of_the_api_and_stand_in_the_audit_log(staff: Staff) -> None:
+async def test_the_csv_files_equal_those_of_the_api_and_their_downloads_are_in_the_audit_log(
+    staff: Staff,
+) -> None:
     payout_id, _ = await deposit(staff.shop)
     await staff.enter(Role.FINANCE)
     for path, api in (("export", ""), (f"{payout_id}/export", f"/{payout_id}/lines")):
@@ -102,7 +105,7 @@ async def test_the_filter_shows_only_payouts_of_its_status(staff: Staff) -> None
         assert (await staff.open(f"/desk/payouts?{strange}")).status == 200
 
 
-async def test_a_shop_without_payouts_is_told_when_the_first_one_comes(staff: Staff) -> None:
+async def test_a_shop_without_payouts_sees_when_the_first_one_is_expected(staff: Staff) -> None:
     await staff.enter()
     assert "No payout yet" in (await staff.open("/desk/payouts")).text
 
@@ -120,6 +123,6 @@ async def test_support_people_see_no_payouts(staff: Staff) -> None:
     assert (await staff.open("/desk/payouts")).status == 403
 
 
-def test_every_status_and_every_type_of_line_has_words() -> None:
+def test_every_status_and_every_type_of_line_has_a_text() -> None:
     assert set(payouts.STATES) == set(PayoutStatus)
     assert set(payouts.TYPES) == set(LineType)

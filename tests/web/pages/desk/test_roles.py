@@ -27,7 +27,7 @@ from support.pages.staff import Staff
 from support.request_log import written
 from support.settlement_rows import Row, paid
 
-# They are for a browser that is not signed in yet, or that signs out.
+# These routes are for a browser that is not signed in yet, or that signs out.
 OPEN = {
     "/desk/sign-in",
     "/desk/enter/{merchant_id}/{link_id}/{code}",
@@ -55,12 +55,12 @@ def test_every_route_of_the_dashboard_names_the_actions_that_it_needs() -> None:
         assert needed(row), row.path
 
 
-def test_every_action_is_somebodys_and_every_role_has_words() -> None:
+def test_every_action_belongs_to_a_role_and_every_role_has_a_text() -> None:
     assert set().union(*MAY.values()) == set(Action)
     assert set(MAY) == set(ROLE_WORDS) == set(Role)
 
 
-def test_a_role_that_may_not_change_the_team_grants_nothing() -> None:
+def test_a_role_that_may_not_change_the_team_cannot_grant_roles() -> None:
     assert {role: bool(grantable(role)) for role in Role} == {
         role: role in {Role.OWNER, Role.ADMIN} for role in Role
     }
@@ -68,7 +68,7 @@ def test_a_role_that_may_not_change_the_team_grants_nothing() -> None:
 
 
 @pytest.mark.parametrize("role", list(Role))
-async def test_a_role_reaches_exactly_the_routes_whose_actions_it_holds(staff: Staff, role: Role) -> None:
+async def test_a_role_can_use_exactly_the_routes_whose_actions_it_has(staff: Staff, role: Role) -> None:
     await staff.enter(role)
     csrf = staff.page.form("leave")[1]["csrf"]
     ids = {"order_id": (await staff.shop.approved())["orderId"]}
@@ -83,7 +83,7 @@ async def test_a_role_reaches_exactly_the_routes_whose_actions_it_holds(staff: S
 
 
 @pytest.mark.parametrize(("method", "row"), GUARDED, ids=NAMES)
-async def test_a_stranger_reaches_no_route(staff: Staff, method: str, row: Any) -> None:
+async def test_a_browser_without_a_session_can_use_no_route(staff: Staff, method: str, row: Any) -> None:
     path = "/".join(str(uuid4()) if part.startswith("{") else part for part in row.path.split("/"))
     answer = await staff.http.request(method, path, data={"csrf": "x"} if method == "POST" else None)
     assert (answer.status_code, answer.headers.get("location")) == (303, "/desk/sign-in")
@@ -106,7 +106,7 @@ async def passkey_of(staff: Staff) -> str:
     return (await keyed.listed()).link("laptop").rpartition("/")[2]
 
 
-async def test_another_merchants_ids_are_answered_like_ids_that_nobody_has(
+async def test_another_merchant_s_ids_get_the_same_answer_as_unknown_ids(
     staff: Staff, browser: Callable[..., Staff], auto_merchant: Merchant
 ) -> None:
     other = browser(auto_merchant)
@@ -145,7 +145,7 @@ async def test_another_merchants_ids_are_answered_like_ids_that_nobody_has(
         seen = []
         for ids in (theirs, {name: str(uuid4()) for name in names}, dict.fromkeys(names, "no-id")):
             path = "/".join(ids[part[1:-1]] if part.startswith("{") else part for part in row.path.split("/"))
-            # A form with files is read before the dispute is looked for.
+            # The service reads a form with files before it looks for the dispute.
             files = {"files": ("", b"")} if path.endswith(("/evidence", "/appeal")) else None
             form = {"csrf": csrf} if method == "POST" else None
             answer = await staff.http.request(method, path, data=form, files=files)
@@ -163,7 +163,9 @@ async def test_the_menu_shows_only_what_the_role_may_see(browser: Callable[..., 
 
 
 @pytest.mark.parametrize("role", list(Role))
-async def test_no_link_of_the_first_page_leads_where_the_role_may_not_go(staff: Staff, role: Role) -> None:
+async def test_the_first_page_has_no_link_to_a_page_that_the_role_may_not_see(
+    staff: Staff, role: Role
+) -> None:
     await staff.enter(role)
     for path in sorted({link for link in staff.page.seen.links if link.startswith("/desk")}):
         assert (await staff.open(path)).status == 200, path

@@ -25,7 +25,7 @@ PAGE = "/desk/sandbox"
 
 @pytest.fixture
 async def sandbox(settings: config.Settings, own_database: dict[str, Any]) -> AsyncIterator[Sandbox]:
-    """A service with its jobs and a clock that moves, on a database of this test's own."""
+    """A service with its jobs and a movable clock, on a separate database."""
     async with opened_sandbox(settings, own_database) as opened:
         yield opened
 
@@ -63,7 +63,7 @@ async def test_a_button_moves_the_clock_of_the_whole_sandbox_by_its_span(
         assert "ahead of the real time" in text
 
 
-async def test_what_is_due_on_the_way_happens_at_its_own_time(sandbox: Sandbox) -> None:
+async def test_while_the_clock_moves_due_work_happens_at_its_own_time(sandbox: Sandbox) -> None:
     order = await sandbox.merchant.create("80.00")
     expiry = datetime.fromisoformat(order["expiryDateTime"])
     async with entered(sandbox.merchant) as staff:
@@ -77,7 +77,7 @@ async def test_what_is_due_on_the_way_happens_at_its_own_time(sandbox: Sandbox) 
         assert "sandbox.advance" in (await staff.open("/desk/audit?action=sandbox.")).text
 
 
-async def test_nothing_moves_when_nothing_is_scheduled(sandbox: Sandbox) -> None:
+async def test_if_nothing_is_scheduled_the_clock_does_not_move(sandbox: Sandbox) -> None:
     async with entered(sandbox.merchant) as staff:
         await staff.open(PAGE)
         before = await sandbox.now()
@@ -87,7 +87,7 @@ async def test_nothing_moves_when_nothing_is_scheduled(sandbox: Sandbox) -> None
 
 
 @pytest.mark.parametrize("by", ["", "2w", "-1d"], ids=["none", "two weeks", "backward"])
-async def test_a_span_that_no_button_has_moves_nothing(sandbox: Sandbox, by: str) -> None:
+async def test_a_span_that_no_button_has_is_refused(sandbox: Sandbox, by: str) -> None:
     await sandbox.merchant.create("80.00")
     async with entered(sandbox.merchant) as staff:
         await staff.open(PAGE)
@@ -96,7 +96,9 @@ async def test_a_span_that_no_button_has_moves_nothing(sandbox: Sandbox, by: str
         assert "the real time" in page.text
 
 
-async def test_while_a_command_moves_the_clock_the_page_says_so_and_moves_nothing(sandbox: Sandbox) -> None:
+async def test_while_a_command_moves_the_clock_the_page_says_so_and_does_not_move_it(
+    sandbox: Sandbox,
+) -> None:
     async with entered(sandbox.merchant) as staff:
         await staff.open(PAGE)
         form = staff.page.form("sandbox")

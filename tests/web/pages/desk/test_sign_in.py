@@ -65,7 +65,7 @@ async def test_the_first_sign_in_sets_up_an_authenticator_app_and_the_next_asks_
     assert "Orders today" in page.text
     later = browser()
     later.key = staff.key
-    # The next code of the app: a code works only once.
+    # Use the next code of the app, because a code works only once.
     monkeypatch.setattr(later, "code", lambda: pyotp.TOTP(staff.key).at(_soon()))
     page = await later.sign_in(person)
     assert later.key == staff.key, "the app is not set up a second time"
@@ -91,7 +91,7 @@ async def test_a_code_of_the_authenticator_app_works_once(
     assert (await thief.open("/desk/orders")).heading == "Sign in"
 
 
-async def test_five_wrong_codes_close_the_app_for_a_quarter_of_an_hour(staff: Staff) -> None:
+async def test_five_wrong_codes_block_the_app_for_a_quarter_of_an_hour(staff: Staff) -> None:
     person = await staff.invited(new_email())
     await staff.sign_in(person)
     visit = await staff.visit()
@@ -134,14 +134,14 @@ async def test_each_browser_sets_up_an_app_of_its_own_and_only_the_first_one_cou
     assert (await thief.open("/desk/orders")).heading == "Sign in"
 
 
-async def test_a_link_alone_opens_nothing(staff: Staff) -> None:
+async def test_a_link_alone_gives_no_access(staff: Staff) -> None:
     person = await staff.invited(new_email())
     await staff.open_link(person)
     assert staff.page.heading == "Set up your second factor"
     assert (await staff.open("/desk/orders")).heading == "Sign in"
 
 
-async def test_the_answer_is_the_same_for_every_address_and_only_a_person_of_a_team_gets_mail(
+async def test_the_answer_is_the_same_for_every_mail_address_and_only_a_person_of_a_team_gets_mail(
     staff: Staff,
 ) -> None:
     known, unknown = new_email(), new_email()
@@ -176,7 +176,7 @@ async def test_a_person_gets_at_most_five_links_in_an_hour(staff: Staff) -> None
     assert len(await mails(staff, email)) == LINKS_AN_HOUR
 
 
-async def test_a_mail_whose_worker_died_is_sent_by_the_next_one(staff: Staff) -> None:
+async def test_a_mail_whose_worker_died_is_sent_by_the_next_worker(staff: Staff) -> None:
     email = new_email()
     await staff.invited(email)
     await staff.open(SIGN_IN)
@@ -192,7 +192,7 @@ async def test_a_mail_whose_worker_died_is_sent_by_the_next_one(staff: Staff) ->
 @pytest.mark.parametrize(
     "typed", ["", "ana", "ana@shop", "a na@shop.example", "ana@shop.example\nbcc: x@y.example"]
 )
-async def test_what_is_no_address_is_refused_beside_the_field(staff: Staff, typed: str) -> None:
+async def test_a_text_that_is_no_mail_address_is_refused_beside_the_field(staff: Staff, typed: str) -> None:
     await staff.open(SIGN_IN)
     page = await staff.press("sign-in", email=typed)
     assert page.status == 400
@@ -208,7 +208,7 @@ async def test_signing_out_ends_the_session_everywhere(staff: Staff) -> None:
     assert (await staff.open("/desk")).heading == "Sign in"
 
 
-async def test_a_session_ends_after_an_hour_of_rest(staff: Staff) -> None:
+async def test_a_session_ends_after_an_hour_without_activity(staff: Staff) -> None:
     await staff.enter()
     await staff.service.context.pool.fetch(
         "UPDATE desk_sessions SET seen_at = $1 WHERE merchant_id = $2",
@@ -235,7 +235,7 @@ async def test_no_other_site_shows_the_dashboard_in_a_frame(staff: Staff) -> Non
     assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
 
 
-async def test_a_session_of_one_merchant_opens_nothing_of_another(
+async def test_a_session_of_one_merchant_gives_no_access_to_another_merchant(
     staff: Staff, browser: Callable[..., Staff], auto_merchant: Merchant
 ) -> None:
     await staff.enter()
@@ -243,7 +243,7 @@ async def test_a_session_of_one_merchant_opens_nothing_of_another(
     await other.enter(Role.OWNER)
     order = await staff.shop.approved()
     assert (await other.open(f"/desk/orders/{order['orderId']}")).status == 404
-    # The same secret with another merchant's id is no session.
+    # The same secret with another merchant's id is not accepted as a session.
     secret = staff.http.cookies["desk"].partition(".")[2]
     other.http.cookies.set("desk", f"{auto_merchant.merchant_id.hex}.{secret}")
     assert (await other.open("/desk")).heading == "Sign in"

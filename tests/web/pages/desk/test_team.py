@@ -1,4 +1,4 @@
-"""The team of a merchant's dashboard: roles, invitations, sessions, the last owner."""
+"""Tests of the team in the merchant's dashboard: roles, invitations, sessions, and the last owner."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ async def test_only_a_person_who_has_not_joined_is_mailed_another_invitation(sta
         await change_team.invite_again(*ids)
 
 
-async def test_an_address_is_in_a_team_once(staff: Staff) -> None:
+async def test_a_mail_address_can_be_in_a_team_only_once(staff: Staff) -> None:
     email = new_email()
     await staff.invited(email)
     with pytest.raises(BadTeam, match="already in the team"):
@@ -82,7 +82,9 @@ async def test_an_address_is_in_a_team_once(staff: Staff) -> None:
 
 
 @pytest.mark.parametrize("granter", [role for role in Role if role is not Role.OWNER])
-async def test_nobody_grants_more_than_they_hold(staff: Staff, granter: Role) -> None:
+async def test_a_person_cannot_grant_a_role_with_more_rights_than_their_own(
+    staff: Staff, granter: Role
+) -> None:
     person = await staff.invited(new_email(), granter)
     context, merchant_id = staff.service.context, staff.shop.merchant_id
     with pytest.raises(BadTeam):
@@ -129,7 +131,7 @@ async def test_a_removed_person_is_signed_out_at_once_and_cannot_come_back(
     assert (await staff.open(kept)).status == 410
 
 
-async def test_a_changed_role_applies_from_the_next_click_on(
+async def test_a_changed_role_applies_from_the_next_click(
     staff: Staff, browser: Callable[..., Staff]
 ) -> None:
     person = await staff.invited(new_email(), Role.ADMIN)

@@ -1,4 +1,4 @@
-"""Webhooks in the merchant's dashboard."""
+"""Tests of webhooks in the merchant's dashboard."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def failed_event(shop: Merchant) -> dict[str, str]:
     return order
 
 
-async def test_a_developer_sees_the_endpoints_and_what_fails(staff: Staff) -> None:
+async def test_a_developer_sees_the_endpoints_and_the_failed_deliveries(staff: Staff) -> None:
     await failed_event(staff.shop)
     await staff.enter(Role.DEVELOPER)
     page = await staff.open("/desk/webhooks")
@@ -34,7 +34,7 @@ async def test_a_developer_sees_the_endpoints_and_what_fails(staff: Staff) -> No
     assert "Failing webhooks 1" in (await staff.open("/desk")).text
 
 
-async def test_an_event_is_sent_again_by_hand_and_stands_in_the_audit_log(staff: Staff) -> None:
+async def test_a_manual_replay_of_an_event_is_in_the_audit_log(staff: Staff) -> None:
     order = await failed_event(staff.shop)
     await staff.enter()
     await staff.open(f"/desk/orders/{order['orderId']}")

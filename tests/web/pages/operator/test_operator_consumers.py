@@ -41,7 +41,7 @@ async def test_a_consumer_is_found_by_phone_and_masked(operator: OperatorStaff, 
     assert "$75.00" in page.text, "what is left of the plan"
 
 
-async def test_nobody_learns_a_name_without_the_right_and_each_look_is_logged(
+async def test_only_a_person_with_the_right_can_reveal_a_name_and_each_reveal_is_logged(
     operator: OperatorStaff, merchant: Merchant
 ) -> None:
     _, consumer_id = await known(merchant)
@@ -74,7 +74,7 @@ async def test_everything_about_a_consumer_is_exported_for_the_right_number_only
     assert await logged(operator, UUID(consumer_id)) == ["consumer.export"]
 
 
-async def test_a_consumer_who_owes_is_not_erased_and_the_page_says_why(
+async def test_a_consumer_who_owes_money_is_not_erased_and_the_page_says_why(
     operator: OperatorStaff, merchant: Merchant
 ) -> None:
     phone, consumer_id = await known(merchant)

@@ -1,4 +1,4 @@
-"""The operator's long lists: in pages that do not shift, and what waits longest comes first."""
+"""The operator's long lists have pages that do not shift, and the oldest waiting entries come first."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ async def test_payouts_come_newest_first_in_pages(
     assert found == amounts[::-1]
 
 
-async def test_a_payout_that_the_bank_did_not_take_is_counted_and_listed_however_old_it_is(
+async def test_a_payout_that_the_bank_did_not_accept_is_counted_and_listed_however_old_it_is(
     operator: OperatorStaff, merchant: Merchant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(payouts, "A_PAGE", 1)
@@ -116,7 +116,7 @@ async def test_a_payout_that_the_bank_did_not_take_is_counted_and_listed_however
     ids=["empty", "word", "line", "half", "no-zone", "too-early", "nul"],
 )  # fmt: skip
 @pytest.mark.parametrize("path", ["disputes", "payouts"])
-async def test_a_position_that_cannot_be_read_is_the_first_page(
+async def test_an_unreadable_position_shows_the_first_page(
     operator: OperatorStaff, path: str, after: str
 ) -> None:
     await operator.enter()

@@ -62,7 +62,7 @@ async def test_a_wrong_merchant_is_refused(operator: OperatorStaff, wrong: dict[
     assert (await operator.press("merchants", **{**right, **wrong})).status == 400
 
 
-async def test_new_terms_are_a_new_version_and_empty_fields_stay_as_they_were(
+async def test_new_terms_make_a_new_version_and_empty_fields_keep_their_values(
     operator: OperatorStaff, merchant: Merchant
 ) -> None:
     await operator.enter()
@@ -131,7 +131,7 @@ async def test_a_second_click_books_a_correction_once_and_adds_no_second_version
     assert len(await terms.read_all(pool, merchant.merchant_id)) == 1
 
 
-async def test_a_refused_change_stands_in_no_log_as_done(operator: OperatorStaff, merchant: Merchant) -> None:
+async def test_a_refused_change_is_not_logged_as_done(operator: OperatorStaff, merchant: Merchant) -> None:
     await operator.enter()
     end = str(merchant.merchant_id)
     await operator.open(f"/operator/merchants/{end}")

@@ -1,4 +1,4 @@
-"""What the operator's people do in their dashboard: look at orders, decide disputes, change merchants, treat personal data."""
+"""The operator's dashboard: people read orders, decide disputes, change merchants, and show or erase personal data."""
 
 from __future__ import annotations
 
@@ -56,9 +56,7 @@ async def test_an_order_is_found_by_the_id_of_a_decision(operator: OperatorStaff
 
 
 @pytest.mark.parametrize("asked", ["nothing", "%00", "a" * 300, "'; DROP TABLE orders", "٣"])
-async def test_an_order_that_nobody_has_is_answered_with_what_to_do(
-    operator: OperatorStaff, asked: str
-) -> None:
+async def test_for_an_unknown_order_the_page_says_what_to_do(operator: OperatorStaff, asked: str) -> None:
     await operator.enter()
     page = await operator.open(f"/operator/orders?q={asked}")
     assert (page.status, "No order has this id or reference" in page.text) == (200, True)
@@ -98,7 +96,7 @@ async def test_a_support_person_reads_both_sides_and_decides(
     assert await logged(operator, dispute.dispute_id) == ["dispute.decide"]
 
 
-async def test_a_second_click_decides_nothing_more(operator: OperatorStaff, merchant: Merchant) -> None:
+async def test_a_second_click_makes_no_second_decision(operator: OperatorStaff, merchant: Merchant) -> None:
     dispute = await to_decide(merchant)
     await operator.enter()
     await operator.open(f"/operator/disputes/{dispute.dispute_id}")
@@ -156,7 +154,7 @@ async def test_an_owner_changes_a_merchants_limits_and_the_log_keeps_both_values
         ({"do": "dance", "reason": "x"}, "Choose what to change"),
     ],
 )
-async def test_a_wrong_change_of_a_merchant_is_refused_in_words(
+async def test_a_wrong_change_of_a_merchant_is_refused_with_an_explanation(
     operator: OperatorStaff, merchant: Merchant, form: dict[str, str], said: str
 ) -> None:
     await operator.enter()
@@ -165,7 +163,7 @@ async def test_a_wrong_change_of_a_merchant_is_refused_in_words(
     assert (page.status, said in page.text) == (400, True)
 
 
-async def test_a_finance_person_corrects_a_balance_and_changes_no_limit(
+async def test_a_finance_person_can_correct_a_balance_but_not_change_a_limit(
     operator: OperatorStaff, merchant: Merchant
 ) -> None:
     await operator.enter(OperatorRole.FINANCE)
@@ -190,7 +188,7 @@ async def test_revoked_credentials_stop_working(operator: OperatorStaff, auto_me
     assert all(each.revoked_at for each in held)
 
 
-async def test_a_person_who_signed_in_by_mail_gives_a_fresh_code_for_a_change(
+async def test_a_person_who_signed_in_by_mail_needs_a_fresh_code_for_a_change(
     operator: OperatorStaff, merchant: Merchant
 ) -> None:
     person = await operator.invited(f"late-{uuid4().hex[:8]}@operator.example", OperatorRole.OWNER)
@@ -204,7 +202,7 @@ async def test_a_person_who_signed_in_by_mail_gives_a_fresh_code_for_a_change(
     assert await logged(operator, merchant.merchant_id) == []
 
 
-async def test_other_limits_are_tried_on_the_orders_of_the_last_days_and_change_nothing(
+async def test_other_limits_can_be_simulated_on_the_orders_of_the_last_days_without_changing_anything(
     operator: OperatorStaff, merchant: Merchant
 ) -> None:
     await merchant.approved()
@@ -255,16 +253,14 @@ async def test_the_losses_are_listed_by_month_with_their_cause(
     assert "Corrections of merchants' balances" in page.text
 
 
-async def test_the_system_page_says_how_the_installation_is(operator: OperatorStaff) -> None:
+async def test_the_system_page_shows_the_state_of_the_installation(operator: OperatorStaff) -> None:
     await operator.enter(OperatorRole.SUPPORT)
     page = await operator.open("/operator/system")
     assert operator.service.settings.public_url in page.text
     assert "Card rails" in page.text
 
 
-async def test_each_page_of_a_list_links_to_what_it_lists(
-    operator: OperatorStaff, merchant: Merchant
-) -> None:
+async def test_each_list_links_to_its_entries(operator: OperatorStaff, merchant: Merchant) -> None:
     dispute = await to_decide(merchant)
     await operator.enter()
     wanted = {
@@ -276,7 +272,7 @@ async def test_each_page_of_a_list_links_to_what_it_lists(
         assert link in (await operator.open(path)).seen.links, path
 
 
-async def test_what_the_sides_of_a_dispute_wrote_is_hidden_from_people_who_do_not_decide(
+async def test_the_statements_in_a_dispute_are_hidden_from_people_who_may_not_decide_it(
     operator: OperatorStaff, merchant: Merchant
 ) -> None:
     dispute = await to_decide(merchant)
@@ -286,7 +282,7 @@ async def test_what_the_sides_of_a_dispute_wrote_is_hidden_from_people_who_do_no
     assert "Nothing came." not in page.text
 
 
-async def test_the_merchants_own_audit_log_says_what_the_operator_changed_but_not_why(
+async def test_the_merchant_s_audit_log_has_the_operator_s_changes_without_their_reasons(
     operator: OperatorStaff, merchant: Merchant
 ) -> None:
     await operator.enter()

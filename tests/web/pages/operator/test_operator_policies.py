@@ -1,4 +1,5 @@
-"""The operator compares policies: what each version decided, what a text changes, and what another would have decided."""
+"""The operator compares policies: the decisions of each version, the differences of a text, and the decisions that
+another policy would make."""
 
 from __future__ import annotations
 
@@ -20,13 +21,13 @@ def in_force(operator: OperatorStaff) -> str:
 
 
 def stricter(text: str) -> str:
-    """Return a policy that approves nobody new."""
+    """Return a policy that approves no new consumer."""
     changed, count = re.subn(r'\nnew = "[^"]+"', '\nnew = "0.01"', text)
     assert count == 1
     return re.sub(r'version = "[^"]+"', 'version = "2027-01-strict"', changed)
 
 
-async def test_what_the_version_in_force_decided_is_counted(
+async def test_the_decisions_of_the_version_in_force_are_counted(
     operator: OperatorStaff, merchant: Merchant
 ) -> None:
     await merchant.approved()
@@ -35,11 +36,11 @@ async def test_what_the_version_in_force_decided_is_counted(
     page = await operator.open(operator.page.link("Policies: compare versions"))
     version = operator.service.context.policy.version
     assert f"{PAGE}/{version}" in page.seen.links
-    # The last days, the number of orders and the share that was approved.
+    # The cells are the last days, the number of orders, and the share of approvals.
     assert re.search(rf"{version}in force.* to .*[AP]M[1-9][0-9,]* %", page.text), page.text
 
 
-async def test_a_whole_policy_is_tried_and_its_changes_are_shown_and_nothing_is_stored(
+async def test_a_whole_policy_can_be_simulated_and_its_changes_are_shown_and_nothing_is_stored(
     operator: OperatorStaff, merchant: Merchant
 ) -> None:
     await merchant.approved()
@@ -53,14 +54,14 @@ async def test_a_whole_policy_is_tried_and_its_changes_are_shown_and_nothing_is_
     assert await stored.read(operator.service.context.pool, load_policy(text).version) is None
 
 
-async def test_the_text_in_force_changes_nothing(operator: OperatorStaff) -> None:
+async def test_simulating_the_text_in_force_shows_no_difference(operator: OperatorStaff) -> None:
     await operator.enter(OperatorRole.RISK)
     await operator.open(PAGE)
     page = await operator.press("policies", days="1")
     assert "Nothing: this is the text of the policy in force." in page.text
 
 
-async def test_a_changed_text_with_the_version_in_force_is_told_to_take_a_new_version(
+async def test_a_changed_text_with_the_version_in_force_is_refused_with_the_advice_to_use_a_new_version(
     operator: OperatorStaff,
 ) -> None:
     await operator.enter(OperatorRole.RISK)
@@ -81,7 +82,7 @@ async def test_a_changed_text_with_the_version_in_force_is_told_to_take_a_new_ve
     ],
     ids=["empty", "number", "long", "float", "control", "right-to-left"],
 )
-async def test_a_text_that_is_no_policy_is_refused_and_kept_in_the_form(
+async def test_a_text_that_is_no_policy_is_refused_and_stays_in_the_form(
     operator: OperatorStaff, text: str, said: str
 ) -> None:
     await operator.enter(OperatorRole.RISK)
@@ -97,7 +98,7 @@ async def test_a_number_of_days_that_is_not_offered_is_refused(operator: Operato
     assert (page.status, "Choose a number of days" in page.text) == (400, True)
 
 
-async def test_a_versions_page_has_its_text_and_what_it_changes(operator: OperatorStaff) -> None:
+async def test_the_page_of_a_version_has_its_text_and_its_changes(operator: OperatorStaff) -> None:
     text = stricter(in_force(operator)).replace("2027-01-strict", "2027-01-older")
     await stored.keep(operator.service.context.pool, "2027-01-older", text)
     await operator.enter(OperatorRole.RISK)
@@ -111,6 +112,6 @@ async def test_a_versions_page_has_its_text_and_what_it_changes(operator: Operat
 @pytest.mark.parametrize(
     "version", ["nobody", "%00", "..%2f..", "a" * 3000], ids=["none", "nul", "up", "long"]
 )
-async def test_a_version_that_nobody_stored_is_not_found(operator: OperatorStaff, version: str) -> None:
+async def test_an_unknown_version_is_not_found(operator: OperatorStaff, version: str) -> None:
     await operator.enter(OperatorRole.RISK)
     assert (await operator.open(f"{PAGE}/{version}")).status == 404

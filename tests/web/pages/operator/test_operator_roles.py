@@ -48,7 +48,7 @@ def test_every_route_names_the_actions_that_it_needs() -> None:
         assert needed(row), row.path
 
 
-def test_every_action_is_somebodys_and_every_role_has_words() -> None:
+def test_every_action_belongs_to_a_role_and_every_role_has_a_text() -> None:
     assert set().union(*OPERATOR_MAY.values()) == set(OperatorAction)
     assert set(OPERATOR_MAY) == set(OPERATOR_WORDS) == set(OperatorRole)
 
@@ -58,7 +58,7 @@ def test_only_an_owner_grants_roles() -> None:
 
 
 @pytest.mark.parametrize("role", list(OperatorRole))
-async def test_a_role_reaches_exactly_the_routes_whose_actions_it_holds(
+async def test_a_role_can_use_exactly_the_routes_whose_actions_it_has(
     operator: OperatorStaff, role: OperatorRole
 ) -> None:
     await operator.enter(role)
@@ -72,13 +72,15 @@ async def test_a_role_reaches_exactly_the_routes_whose_actions_it_holds(
 
 
 @pytest.mark.parametrize(("method", "row"), GUARDED, ids=NAMES)
-async def test_a_stranger_reaches_no_route(operator: OperatorStaff, method: str, row: Any) -> None:
+async def test_a_browser_without_a_session_can_use_no_route(
+    operator: OperatorStaff, method: str, row: Any
+) -> None:
     data = {"csrf": "x"} if method == "POST" else None
     answer = await operator.http.request(method, path_of(row), data=data)
     assert (answer.status_code, answer.headers.get("location")) == (303, "/operator/sign-in")
 
 
-async def test_a_merchants_owner_reaches_no_route_with_the_session_of_the_merchants_dashboard(
+async def test_a_session_of_the_merchant_s_dashboard_gives_no_access_to_the_operator_s_dashboard(
     operator: OperatorStaff, merchant: Merchant
 ) -> None:
     staff = Staff(operator.http, merchant)
@@ -92,7 +94,7 @@ async def test_a_merchants_owner_reaches_no_route_with_the_session_of_the_mercha
             assert answer.headers.get("location") == "/operator/sign-in", row.path
 
 
-async def test_the_operators_session_opens_no_merchants_dashboard(
+async def test_a_session_of_the_operator_s_dashboard_gives_no_access_to_a_merchant_s_dashboard(
     operator: OperatorStaff, merchant: Merchant
 ) -> None:
     await operator.enter()
@@ -102,7 +104,7 @@ async def test_the_operators_session_opens_no_merchants_dashboard(
 
 
 @pytest.mark.parametrize("role", list(OperatorRole))
-async def test_no_link_of_the_first_page_leads_where_the_role_may_not_go(
+async def test_the_first_page_has_no_link_to_a_page_that_the_role_may_not_see(
     operator: OperatorStaff, role: OperatorRole
 ) -> None:
     await operator.enter(role)
@@ -110,7 +112,7 @@ async def test_no_link_of_the_first_page_leads_where_the_role_may_not_go(
         assert (await operator.open(path)).status == 200, path
 
 
-async def test_ids_that_nobody_has_and_malformed_ids_are_answered_with_the_same_page(
+async def test_unknown_ids_and_malformed_ids_show_the_same_page(
     desk_browser: Callable[..., OperatorStaff],
 ) -> None:
     operator = desk_browser()

@@ -1,4 +1,4 @@
-"""Signing in to the operator's dashboard, and its team."""
+"""Tests of signing in to the operator's dashboard, and of its team."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def test_a_code_works_once(operator: OperatorStaff, desk_browser: Callable
     assert (await thief.open("/operator/orders")).heading == "Sign in"
 
 
-async def test_five_wrong_codes_close_the_app(operator: OperatorStaff) -> None:
+async def test_five_wrong_codes_block_the_app_for_a_while(operator: OperatorStaff) -> None:
     person = await operator.invited(new_email())
     await operator.open_link(person)
     for _ in range(totp.TRIES):
@@ -121,7 +121,7 @@ async def test_a_removed_person_is_signed_out_at_once(
     assert (await other.open("/operator/orders")).heading == "Sign in"
 
 
-async def test_a_lost_phone_is_forgotten_and_the_next_sign_in_sets_up_another(
+async def test_a_lost_phone_can_be_removed_and_the_next_sign_in_sets_up_another(
     operator: OperatorStaff, desk_browser: Callable[..., OperatorStaff]
 ) -> None:
     person, other = await operator.invited(new_email()), desk_browser()
@@ -148,7 +148,7 @@ async def test_a_person_ends_a_session_in_another_browser(
     assert (await other.open("/operator/orders")).heading == "Sign in"
 
 
-async def test_nobody_grants_more_than_they_hold(operator: OperatorStaff) -> None:
+async def test_a_person_cannot_grant_a_role_with_more_rights_than_their_own(operator: OperatorStaff) -> None:
     context = operator.service.context
     for role in OperatorRole:
         person = await operator.invited(new_email(), role)

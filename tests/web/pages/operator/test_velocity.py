@@ -1,4 +1,5 @@
-"""The operator sees what many orders share, before and after the policy declines for it."""
+"""The operator sees which phones, cards, addresses and browsers many orders share, before and after the policy declines
+such orders."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ SIGNAL = "INSERT INTO signals (merchant_id, order_id, kind, value_hash, at) VALU
 
 
 @pytest.mark.parametrize(("orders", "from_"), [(1, 2), (2, 2), (3, 2), (40, 20), (41, 21)])
-def test_a_value_is_listed_from_half_of_the_limit_on_but_never_for_one_order(orders: int, from_: int) -> None:
+def test_a_value_is_listed_from_half_of_the_limit_but_never_for_a_single_order(
+    orders: int, from_: int
+) -> None:
     assert velocity.at_least(Window(orders, 24)) == from_
 
 

@@ -1,4 +1,7 @@
-"""The consumer's account at `/account`: their plans at all merchants. It opens with a phone number and a one-time code."""
+"""The consumer's account at `/account`, with the consumer's plans at all merchants.
+
+A consumer signs in with a phone number and a one-time code.
+"""
 
 from cuota.web.pages.account import card, disputes, enter, pay, plans, returns
 

@@ -1,4 +1,7 @@
-"""A plan whose card is being charged: what its page says, and the way to the card's bank if the consumer must confirm the charge."""
+"""The page of a plan whose card is being charged.
+
+If the consumer must confirm the charge, the page leads to the card's bank.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +22,15 @@ from cuota.web.service import service_of
 
 # The values of `said` right after a button that charges a card was pressed.
 ASKED = frozenset({"asked", "card-busy"})
-# The value of `said` after a charge was given up.
+# The value of `said` after the consumer canceled a charge.
 GAVE_UP = "gave-up"
-_WORKING = "Your bank is asked for a payment. Nothing is charged twice; this page shows it once it is done."
+_WORKING = "We are asking your bank for a payment. Nothing is charged twice. This page shows the result."
 
 
 async def charging(request: Request, known: Known, detail: PlanDetail) -> PageContext | Response:
     """Ask the card rail about the charge in progress.
 
-    Return what the plan's page says about it, or a redirect to the plan's page if the charge has ended.
+    Return the values for the plan's page, or a redirect to that page if the charge has ended.
     """
     context, shown = service_of(request).context, detail.shown
     ids = (shown.order.merchant_id, shown.order.order_id)

@@ -31,7 +31,7 @@ REASONS = {
     DisputeReason.NOT_MINE: "I did not make this order",
 }
 # A chargeback may have a reason that we do not know.
-_REASON_WORDS = {**REASONS, DisputeReason.OTHER: "Your bank did not tell us why"}
+_REASON_WORDS = {**REASONS, DisputeReason.OTHER: "Your bank gave no reason"}
 _PARTIES = {
     DisputeParty.CONSUMER: "You",
     DisputeParty.OPERATOR: "Our support",
@@ -65,7 +65,7 @@ def problems_of(detail: PlanDetail, found: OrderDisputes) -> PageContext:
 
 
 def return_notice_words(detail: PlanDetail, notice: ReturnNotice) -> str:
-    """Say what was sent back, and what waits for the refund."""
+    """Return the text about a return notice: the parcel, and the payment that waits for the refund."""
     zone = detail.shown.zone
     parcel = f" with {notice.carrier}, number {notice.tracking}" if notice.carrier else ""
     text = f"You sent it back{parcel}, on {day_there(notice.noticed_at, zone)}."
@@ -77,7 +77,7 @@ def return_notice_words(detail: PlanDetail, notice: ReturnNotice) -> str:
 
 
 def state_word(dispute: Dispute) -> str:
-    """Return the state in one or two words, from the consumer's side."""
+    """Return the state in a few words, from the consumer's point of view."""
     if dispute.kind is DisputeKind.CHARGEBACK:
         return "With your bank" if dispute.is_open else "Closed"
     return {
@@ -91,7 +91,7 @@ def state_word(dispute: Dispute) -> str:
 
 
 def next_step(detail: PlanDetail, dispute: Dispute) -> str:
-    """Say what happens next, and by when; for a closed dispute, how it ended."""
+    """Return the text about the next step and its deadline, or about the outcome of a closed dispute."""
     if dispute.kind is DisputeKind.CHARGEBACK:
         return _of_bank(detail, dispute)
     if dispute.status is DisputeStatus.CLOSED:
@@ -132,7 +132,7 @@ def _ended(detail: PlanDetail, dispute: Dispute) -> str:
         DisputeOutcome.WON: f"It was decided for {shop}. Your payments go on.",
         DisputeOutcome.LOST: "It was decided for you, and refunded.",
         DisputeOutcome.WITHDRAWN: "You withdrew it. Your payments go on.",
-        DisputeOutcome.RESOLVED: f"{shop} refunded what you asked for, or your bank took it back.",
+        DisputeOutcome.RESOLVED: f"{shop} refunded the amount, or your bank took it back.",
     }[dispute.outcome or DisputeOutcome.RESOLVED]
 
 

@@ -39,7 +39,7 @@ TOLD = {
     "withdrawn": "You withdrew the dispute. Your payments go on.",
 }
 Errors = dict[str, str]
-# Which field a refusal is about; others are shown above the form.
+# The form field for each refusal code. Other refusals are shown above the form.
 _FIELD_OF = {Code.BAD_FILE: "files", Code.VALIDATION_FAILED: "text", Code.DISPUTE_NOT_POSSIBLE: "amount"}
 _Act = Callable[[Context, PlanDetail, Dispute, str, list[EvidenceFile]], Awaitable[object]]
 
@@ -90,7 +90,7 @@ def _form(
 
 @of_plan_with_files
 async def create(request: Request, known: Known, detail: PlanDetail) -> Response:
-    """Open the dispute. A second click on the same form leads to the dispute that the first one has opened."""
+    """Open the dispute. A second click on the same form redirects to the dispute that the first click opened."""
     order, context, form = detail.shown.order, service_of(request).context, known.form
     found = await _of(request, detail)
     if (own := _own_open(found)) is not None:
@@ -165,7 +165,7 @@ async def _show(
 
 @of_plan
 async def show(request: Request, known: Known, detail: PlanDetail) -> Response:
-    """Show a dispute: its state, what happens next, what was written, and what the consumer can do."""
+    """Show a dispute: its state, the next step, all statements, and the consumer's possible actions."""
     dispute = await _find(request, detail)
     return missing(request) if dispute is None else await _show(request, known, detail, dispute)
 

@@ -1,6 +1,6 @@
-"""The answers to a consumer who reached a rate limit: of payments and card changes, or of statements in disputes.
+"""The answers to a consumer who reached a rate limit, for payments and card changes or for statements in disputes.
 
-They say when the consumer can continue.
+The answers contain the time at which the consumer can continue.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def refused(page: Response, request: Request, limited: Limited) -> Response:
 
 @asynccontextmanager
 async def counted(context: Context, detail: PlanDetail) -> AsyncIterator[None]:
-    """Count what the consumer sends in a dispute, unless it is refused. Raises Refused(rate_limited)."""
+    """Count a statement of the consumer in a dispute, unless it is refused. Raises Refused(rate_limited)."""
     order_id = detail.shown.order.order_id
     try:
         counted_at = await count_statement(context, order_id)
@@ -68,7 +68,7 @@ async def counted(context: Context, detail: PlanDetail) -> AsyncIterator[None]:
 
 
 def with_status(page: Response, refused: Refused) -> Response:
-    """Turn the page into a 429 answer with a Retry-After header, if the rate limit is what refused."""
+    """Turn the page into a 429 answer with a Retry-After header, if the refusal is the rate limit."""
     if refused.code is Code.RATE_LIMITED:
         page.status_code = 429
         page.headers["Retry-After"] = str(refused.retry_after)

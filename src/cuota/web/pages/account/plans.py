@@ -47,8 +47,8 @@ from cuota.web.service import service_of
 
 A_PAGE = 20
 PAUSED = (
-    "Nothing is charged while a dispute about this order is open. Afterwards every payment is due later, by the days that the"
-    " dispute has lasted."
+    "Nothing is charged while a dispute about this order is open. Afterward, every payment is due later by as many days as"
+    " the dispute has lasted."
 )
 _LAST_PAGE = 10_000
 
@@ -90,7 +90,7 @@ def _page_of(request: Request, known: Known, detail: PlanDetail, title: str, lea
 
 @proved
 async def forget(request: Request, known: Known) -> Response:
-    """Forget all browsers of this consumer, so that none offers to pay with their card."""
+    """Forget all remembered browsers of this consumer, so that none of them offers to pay with the consumer's card."""
     await forget_all(service_of(request).context, known.consumer_id)
     response = see_other(f"{PATH}?said=forgotten")
     drop_token(request, response)
@@ -99,7 +99,7 @@ async def forget(request: Request, known: Known) -> Response:
 
 @of_plan
 async def plan(request: Request, known: Known, detail: PlanDetail) -> Response:
-    """Show one plan: what comes next, each payment, and the money that was returned."""
+    """Show one plan: the next payment, all payments, and the returned money."""
     shown, brand = detail.shown, service_of(request).settings.brand_name
     state = plan_state(shown.plan)
     now = _now(request, detail)
@@ -133,7 +133,7 @@ async def plan(request: Request, known: Known, detail: PlanDetail) -> Response:
     )
     bank = now.get("bank")
     if bank and context["notice"] == BUSY:
-        context["notice"] = None  # the page says more below
+        context["notice"] = None  # the page has a longer text below
     response = page(request, "account/plan.html", context)
     if bank and now["goes"]:
         go_to(response, str(bank))
@@ -141,7 +141,7 @@ async def plan(request: Request, known: Known, detail: PlanDetail) -> Response:
 
 
 def _now(request: Request, detail: PlanDetail) -> PageContext:
-    """Return the values for the part of the page that says what comes next, and what the consumer can do."""
+    """Return the values for the part of the page with the next payment and the consumer's possible actions."""
     shown, now = detail.shown, service_of(request).context.now()
     waiting = owed(shown.plan)
     late = [item for item in waiting if item.failures]
@@ -175,7 +175,10 @@ def _pay_words(shown: ShownPlan, items: list[Installment]) -> str:
 
 
 def _stopped(item: Installment) -> bool:
-    """Tell whether the card could not pay, so that only the consumer can go on. A written-off payment has no such card any more."""
+    """Return whether the card could not pay, so that the consumer must act.
+
+    This is False for a written-off payment, because its card is not charged any more.
+    """
     return item.charge_at is None and item.written_off_at is None
 
 

@@ -1,4 +1,4 @@
-"""The page on which a consumer says that the goods went back."""
+"""The page on which a consumer reports that the goods were sent back."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ TOLD = {
     "sent-back": ("Thank you. Your next payment waits for the refund.", "done"),
     "card": ("Your new card pays from now on.", "done"),
     "card-paid": ("Your new card pays from now on. What was overdue is paid.", "done"),
-    "card-busy": ("Your new card pays from now on. It is being asked for what is overdue right now.", "calm"),
+    "card-busy": ("Your new card pays from now on. We are charging the overdue amount to it now.", "calm"),
     "card-declined": (
         "Your new card is saved, but its bank declined the overdue payment. Pay it later, or give another card.",
         "error",
@@ -65,7 +65,10 @@ def key_of(notice: str | None) -> str:
 def common(
     request: Request, secret: str, title: str, lead: str | None, known: Known | None = None
 ) -> dict[str, object]:
-    """Return the template values that every page here needs. With `known`, the page shows who is signed in."""
+    """Return the template values that every page here needs.
+
+    With `known`, the page shows the last digits of the consumer's phone number.
+    """
     return {
         "page": {"title": title, "lead": lead, "step": None, "steps": 0},
         "sandbox": service_of(request).settings.sandbox,
@@ -99,7 +102,7 @@ def day_there(at: datetime, zone: str, *, year: bool = False) -> str:
 
 
 def next_words(shown: ShownPlan, now: datetime) -> str:
-    """Say in one line what comes next."""
+    """Return one line about the next payment."""
     waiting = owed(shown.plan)
     if shown.order.charging is not None:
         return "A payment is being made right now."
@@ -120,7 +123,7 @@ def next_words(shown: ShownPlan, now: datetime) -> str:
 
 
 def overdue_words(shown: ShownPlan, item: Installment, now: datetime) -> str:
-    """Say that a payment is overdue, and whether its card is charged again automatically."""
+    """Return the text that a payment is overdue, and whether its card will be charged again automatically."""
     was = f"{amount(shown, item.total)} was due on {day(item.due_on)}."
     if item.written_off_at is not None:
         return f"{was} It is written off: no card is charged for it any more. You still owe it, and can pay it here."
@@ -190,7 +193,7 @@ def _word(shown: ShownPlan, item: Installment) -> str:
 
 
 def return_words(detail: PlanDetail, back: Return, brand: str) -> str:
-    """Describe money that is returned to a card."""
+    """Return the text about money that is returned to a card."""
     shown = detail.shown
     card, sum_, since = card_name(back.card_brand, back.card_last4), amount(shown, back.amount), back.asked_at
     if back.state == "succeeded":
@@ -201,7 +204,7 @@ def return_words(detail: PlanDetail, back: Return, brand: str) -> str:
 
 
 def cause_words(detail: PlanDetail) -> list[str]:
-    """Explain why the plan's total is lower than agreed: one text for each void and refund, oldest first."""
+    """Return the reasons why the plan's total is lower than agreed: one text for each void and refund, oldest first."""
     shown = detail.shown
     words = []
     for less in detail.lessened:
@@ -220,7 +223,7 @@ def _cause(shown: ShownPlan, less: Less, *, all_of_it: bool) -> str:
 
 
 def _why_nothing(shown: ShownPlan) -> str:
-    """Explain why a fully canceled or refunded plan is over, from the order's totals."""
+    """Return the reason why a fully canceled or refunded plan is over, from the order's totals."""
     order = shown.order
     if order.lapsed:
         return f"{shown.merchant} did not ship in time"

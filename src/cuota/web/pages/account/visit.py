@@ -65,13 +65,13 @@ def drop_secret(request: Request, response: Response) -> None:
 
 
 async def visit_of(request: Request) -> Visit | None:
-    """Return this browser's session; None before a phone number was sent, and after the session has ended."""
+    """Return this browser's session; None if no phone number was sent yet, or the session has ended."""
     secret = secret_of(request)
     return await load_account(service_of(request).context, secret) if secret else None
 
 
 def signed_out() -> Response:
-    """Redirect to the first page, which says that the session has ended."""
+    """Redirect to the first page, with the text that the session has ended."""
     return see_other(f"{PATH}?said=ended")
 
 

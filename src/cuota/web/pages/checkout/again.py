@@ -1,7 +1,7 @@
-"""The first page of a checkout for a returning consumer, in a browser that is remembered: one button pays with their card.
+"""The first page of a checkout in a remembered browser: one button pays with the consumer's card.
 
-Of personal data, the page shows only the brand and last digits of the card, the end of the phone number, and the name in
-the agreement. A browser that is not remembered gets the page that asks for a phone number instead.
+The page shows only this personal data: the brand and last digits of the card, the end of the phone number, and the name
+in the agreement. A browser that is not remembered gets the page with the phone form instead.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from cuota.web.pages.checkout.view import common, masked, place_of, plan_of
 from cuota.web.pages.render import page
 from cuota.web.service import service_of
 
-# The cookie with the order whose payment waits for its bank. A confirmation lasts 20 minutes, and a bank may take its time.
+# The cookie with the order whose payment waits for its bank. A consumer has 20 minutes for the confirmation, and the
+# bank's answer may come later.
 _WAITS = "waits"
 _WAITS_SECONDS = 24 * 3600
 
@@ -65,7 +66,10 @@ def _page(request: Request, checkout: Checkout, secret: str, offer: Offer, notic
 
 
 async def remember(request: Request, response: Response, checkout: Checkout, order: Order) -> None:
-    """Remember this browser for 90 days after an approved order. In a frame, browsers keep no cookie, so do nothing."""
+    """Remember this browser for 90 days after an approved order.
+
+    In a frame this does nothing, because browsers keep no cookie there.
+    """
     consumer_id = checkout.session.consumer_id
     if order.status is not Status.APPROVED or consumer_id is None or checkout.display is Display.IFRAME:
         return
@@ -76,7 +80,7 @@ async def remember(request: Request, response: Response, checkout: Checkout, ord
 
 
 def remember_later(request: Request, response: Response, checkout: Checkout) -> None:
-    """Note in this browser that its payment waits for its bank, so that `remember_after` knows it again."""
+    """Store in this browser that its payment waits for its bank, so that `remember_after` recognizes the browser."""
     if checkout.display is not Display.IFRAME:
         keep_secret(request, response, _WAITS, str(checkout.order.order_id), _WAITS_SECONDS)
 

@@ -23,12 +23,13 @@ from cuota.web.service import service_of
 
 # The value of `said` right after the button that pays was pressed.
 ASKED = "asked"
-# The page leads to the bank by itself only this soon after the button. Later, somebody came back and wants to do something else.
+# The page goes to the bank automatically only within this many seconds after the button. A consumer who opens the page
+# later may want to do something else.
 _JUST_NOW = timedelta(seconds=30)
 
 
 async def charging(request: Request, checkout: Checkout, secret: str, said: str | None) -> Response:
-    """Ask the card rail about the charge, and return the page for what it says."""
+    """Ask the card rail about the charge, and return the page for its answer."""
     context, order = service_of(request).context, checkout.order
     ids = (order.merchant_id, order.order_id)
     pending = await charges.pending(context.pool, *ids)
@@ -66,7 +67,7 @@ def confirm_lead(card: str) -> str:
 
 
 def confirm_texts(amount: str) -> list[str]:
-    """Return what happens next, for a consumer who must confirm a payment."""
+    """Return the text about the next step, for a consumer who must confirm a payment."""
     minutes = int(CONFIRM_WITHIN.total_seconds() // 60)
     return [
         f"At your bank you confirm the payment of {amount}. Then you come back here automatically.",
@@ -81,6 +82,9 @@ def goes_by_itself(pending: PendingCharge, now: datetime) -> bool:
 
 
 def go_to(response: Response, bank: str) -> None:
-    """Let the browser go to the bank by itself. The policy `form-action` would block a redirect there after a form."""
+    """Make the page go to the bank automatically.
+
+    The policy `form-action` would block a redirect to the bank after a form.
+    """
     if bank.isascii() and bank.isprintable() and " " not in bank and urlsplit(bank).hostname:
         response.headers["Refresh"] = f"1; url={bank}"

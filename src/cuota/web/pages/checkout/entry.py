@@ -30,7 +30,7 @@ from cuota.web.pages.checkout.view import Ended, expired_words, merchant_address
 from cuota.web.pages.render import problem
 from cuota.web.service import service_of
 
-# The step that a new browser starts with. Without `?step=`, the page shows the checkout's current step.
+# The first step, with which a new browser starts. Without `?step=`, the page shows the checkout's current step.
 FIRST = "phone"
 
 
@@ -65,8 +65,8 @@ async def _open(request: Request, order: Order, start: Start | None, token: UUID
             key = session_key(context, order.merchant_id, order.order_id, secret)
             await shown_as(context.pool, key, display)
         return see_other(address)  # shows the current step
-    # In a popup, the pages of the session tell the merchant's page how the checkout ended. Otherwise, an order that is over
-    # gets a page of its own, without a session.
+    # In a popup, the pages of the session send the result of the checkout to the merchant's page. Otherwise, a final
+    # order gets a separate page, without a session.
     over = None if display is Display.POPUP else await _over(request, order, token, start)
     if over is not None:
         return over
@@ -82,9 +82,9 @@ async def _open(request: Request, order: Order, start: Start | None, token: UUID
 
 
 async def _over(request: Request, order: Order, token: UUID, start: Start | None) -> Response | None:
-    """Return the page for an order that is over, or None if it is still open.
+    """Return the page for a final order, or None if the order is still open.
 
-    The browser has no session, so the page shows nothing about the order except whether the time ran out.
+    The browser has no session, so the page shows only whether the order's time ran out.
     """
     context = service_of(request).context
     if order.status in {Status.APPROVED, Status.DECLINED}:

@@ -1,6 +1,6 @@
 """The cookie that identifies a returning browser after a checkout.
 
-The cookie holds a token. The token belongs to a consumer and works at every merchant.
+The cookie holds a token. The token belongs to a consumer and is valid at every merchant.
 """
 
 from __future__ import annotations

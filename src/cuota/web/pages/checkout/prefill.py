@@ -1,7 +1,7 @@
-"""The values that the checkout's forms are prefilled with.
+"""The values that prefill the checkout's forms.
 
 Personal data from the order is shown only after the consumer verified the phone number that the order names, with a
-one-time code. A value that the form itself would reject is left out.
+one-time code. A value that the form would reject is not used.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def order_phone(checkout: Checkout) -> str | None:
 
 
 def _proved(checkout: Checkout) -> bool:
-    """Whether this browser verified the phone number that the order names."""
+    """Return whether this browser verified the phone number that the order names."""
     return checkout.verified and order_phone(checkout) in {checkout.session.phone} - {None}
 
 
@@ -41,7 +41,7 @@ def phone_values(checkout: Checkout) -> dict[str, str]:
 
 
 async def details_values(request: Request, checkout: Checkout) -> dict[str, str]:
-    """Return the values of the details form: typed before, from an earlier checkout, or from the order."""
+    """Return the values of the details form: typed in this browser, from an earlier checkout, or from the order."""
     profile = checkout.session.profile
     if profile is None:
         consumer = await known_consumer(service_of(request).context, checkout)
@@ -61,7 +61,7 @@ async def details_values(request: Request, checkout: Checkout) -> dict[str, str]
 
 
 def shipping_values(checkout: Checkout) -> dict[str, str]:
-    """Return the values of the shipping form: typed before, from the order, or the billing address."""
+    """Return the values of the shipping form: typed in this browser, from the order, or from the billing address."""
     session, given = checkout.session, checkout.document.shipping
     assert session.profile is not None
     name, place = session.profile.name, session.profile.address

@@ -45,7 +45,7 @@ async def result(request: Request, checkout: Checkout, secret: str, *, leaving: 
     try:
         message = await _merchant_message(request, checkout)
     except Refused:
-        # The issuer of the virtual card does not answer. This page reloads by itself.
+        # The issuer of the virtual card does not answer. This page reloads automatically.
         return working(request, checkout, secret)
     context = {
         **common(request, checkout, secret, title=headline, lead=None),
@@ -66,10 +66,10 @@ async def result(request: Request, checkout: Checkout, secret: str, *, leaving: 
 
 
 def _goes_after(checkout: Checkout, *, leaving: bool) -> int | None:
-    """Return the seconds after which the page goes back to the merchant by itself; None if it waits for a click."""
+    """Return the seconds after which the page automatically goes back to the merchant; None if it waits for a click."""
     order = checkout.order
     if order.status is Status.ABANDONED and not (checkout.left or leaving):
-        return None  # the time ran out: the consumer should read that first
+        return None  # the time ran out, and the consumer should read that first
     has_return_url = checkout.document.confirm_url is not None
     return 0 if has_return_url and order.status is not Status.DECLINED else _READ_SECONDS
 
@@ -138,7 +138,7 @@ def _words(checkout: Checkout) -> tuple[str, list[str]]:
 
 def working(request: Request, checkout: Checkout, secret: str) -> Response:
     """Return the page for a charge in progress. The page reloads itself after 3 seconds, even without scripts."""
-    lead = "Your bank is asked now. Please do not pay a second time."
+    lead = "We are asking your bank now. Please do not pay a second time."
     context = common(request, checkout, secret, title="Your payment is on its way", lead=lead)
     response = page(request, "working.html", context, place=place_of(checkout))
     # Reload the page's own address. This answer may belong to a form, which must not be sent again.

@@ -48,7 +48,7 @@ def current(checkout: Checkout) -> str:
 
 
 def reached(checkout: Checkout, step: str) -> bool:
-    """Whether all steps before a step are done."""
+    """Return whether all steps before a step are done."""
     steps = steps_of(checkout)
     return step in steps and steps.index(step) <= steps.index(current(checkout))
 
@@ -67,8 +67,8 @@ async def screen(
 ) -> Response:
     """Return the page for the current step or the result of the checkout.
 
-    `wanted` is an earlier step to show instead. `problem` has the errors of a form, and `values` what was typed into it.
-    `notice` is a text to show at the top. `said` is a key from the address; it selects a text about what just happened.
+    `wanted` is an earlier step to show instead. `problem` has the errors of a form, and `values` its typed values.
+    `notice` is a text to show at the top. `said` is a key from the address; it selects a text about the last action.
     """
     ended = await _ended(request, checkout, secret, said)
     if ended is not None:
@@ -138,7 +138,7 @@ def _stopped(request: Request, checkout: Checkout) -> Response:
 
 
 def _said(request: Request, checkout: Checkout, said: str | None, step: str) -> str | None:
-    """Return the text about what just happened. `said` in the address only selects one of these fixed texts."""
+    """Return the text about the last action. `said` in the address only selects one of these fixed texts."""
     order = checkout.order
     if order.card_failures and step == "pay":
         seconds = (order.expires_at - service_of(request).context.now()).total_seconds()

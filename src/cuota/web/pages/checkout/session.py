@@ -42,7 +42,7 @@ class Stop(Exception):
 
 
 def base_path(merchant_id: UUID, order_id: UUID) -> str:
-    """Return the path of a checkout's pages. The two ids alone give no access; that needs the session secret."""
+    """Return the path of a checkout's pages. The two ids alone give no access, because access needs the session secret."""
     return f"/checkout/{merchant_id}/{order_id}"
 
 
@@ -100,7 +100,10 @@ def set_secret(request: Request, response: Response, order_id: UUID, secret: str
 
 
 def in_frame(request: Request) -> bool:
-    """Whether the browser shows this page in a frame. True if the browser does not say (no Sec-Fetch-Dest header)."""
+    """Return whether the browser shows this page in a frame.
+
+    The result is True if the browser sends no Sec-Fetch-Dest header.
+    """
     return request.headers.get("sec-fetch-dest", "iframe") == "iframe"
 
 
@@ -110,7 +113,7 @@ def csrf_of(request: Request, secret: str) -> str:
 
 
 def see_other(address: str) -> Response:
-    """Return a 303 redirect, which the browser follows with GET. Every form is answered so (post-redirect-get)."""
+    """Return a 303 redirect, which the browser follows with GET. This is the answer to every form (post-redirect-get)."""
     return RedirectResponse(address, 303, {"Cache-Control": "no-store"})
 
 
@@ -152,11 +155,11 @@ async def checkout_of(request: Request) -> tuple[Checkout, str]:
 
 
 def is_foreign(request: Request) -> bool:
-    """Whether the browser reports that another site's page sent this form.
+    """Return whether the browser reports that another site's page sent this form.
 
     `Origin: null` proves nothing. Browsers send it with Cuota's own forms, whose pages have the referrer policy
-    `no-referrer`, and also with forms in sandboxed frames of other sites. `Sec-Fetch-Site` distinguishes the two, and in
-    any case the CSRF token does.
+    `no-referrer`, and also with forms in sandboxed frames of other sites. `Sec-Fetch-Site` distinguishes the two cases.
+    The CSRF token always does.
     """
     if request.headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
         return True
@@ -167,7 +170,7 @@ def is_foreign(request: Request) -> bool:
 
 
 def _host(request: Request) -> str:
-    """Return the host and port that the browser sent the request to. A page of another site cannot fake this header."""
+    """Return the host and port to which the browser sent the request. A page of another site cannot fake this header."""
     return request.headers.get("host", "").lower().removesuffix(":443").removesuffix(":80")
 
 

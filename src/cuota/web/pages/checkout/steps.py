@@ -131,7 +131,8 @@ def _step(
 async def phone(request: Request, checkout: Checkout, secret: str, form: dict[str, str]) -> Response:
     """Send a one-time code to the typed phone number.
 
-    If the form has no phone field, send the code to the order's number, of which the page showed only the last digits.
+    If the form has no phone field, send the code to the order's number. The page showed only the last digits of that
+    number.
     """
     order_number = None if "phone" in form else order_phone(checkout)
     number = order_number or form.get("phone", "")
@@ -249,13 +250,13 @@ async def another_card(request: Request, checkout: Checkout, secret: str, form: 
     pending = await charges.pending(context.pool, *ids)
     if pending is not None:
         await give_up_charge(context, *ids, pending)
-    # If the charge was paid or declined meanwhile, the page shows that.
+    # If the charge was meanwhile paid or declined, the page shows this result.
     return see_other(_address(checkout, secret, "pay", "gave-up"))
 
 
 @_step("phone")
 async def forget(request: Request, checkout: Checkout, secret: str, form: dict[str, str]) -> Response:
-    """Forget this browser after "Not you?". From now on every checkout asks it for a phone number."""
+    """Forget this browser after "Not you?". From now on, every checkout in it asks for a phone number."""
     del form
     response = see_other(_address(checkout, secret))
     await again_page.forget(request, response)

@@ -57,7 +57,7 @@ def plan_of(
 
 
 def gone_back(item: Installment) -> bool:
-    """Whether a payment was made and then fully returned to the card."""
+    """Return whether a payment was made and then fully returned to the card."""
     return item.paid and not item.total and item.returned > 0
 
 
@@ -188,7 +188,10 @@ def told(
 
 
 def place_of(checkout: Checkout) -> FramePolicy:
-    """In a frame only where this merchant's pages are; in a window that talks to the page that opened it."""
+    """Return the frame policy of a checkout's pages.
+
+    The pages may be in a frame on this merchant's pages, or in a popup that exchanges messages with its opener.
+    """
     if checkout.display is Display.REDIRECT or checkout.start is None or checkout.start.origin is None:
         return ALONE
     if checkout.display is Display.POPUP:
@@ -197,7 +200,7 @@ def place_of(checkout: Checkout) -> FramePolicy:
 
 
 def expired_words(order: Order) -> str:
-    """Return the text that says that the checkout expired, with the time that this order had."""
+    """Return the text about an expired checkout, with the time that this order had."""
     minutes = round((order.expires_at - order.created_at).total_seconds() / 60)
     unit, count = ("hour", minutes // 60) if minutes >= 120 and minutes % 60 == 0 else ("minute", minutes)
     return f"This checkout expired after {count} {unit}{'' if count == 1 else 's'}. You were not charged."
@@ -231,8 +234,8 @@ def masked(phone: str | None) -> str:
 def way_back(checkout: Checkout, *, success: bool, expired: bool = False) -> str | None:
     """Return the merchant's address to go back to; None if the merchant's page is still open (popup or frame).
 
-    The address gets the parameters `token` and `orderId`, or for shop systems (SMI) `result` and `checkoutId`. `expired`:
-    the time of an open order is over.
+    The address gets the parameters `token` and `orderId`, or for shop systems (SMI) `result` and `checkoutId`.
+    `expired` is true if the time of an open order is over.
     """
     if checkout.display is not Display.REDIRECT:
         return None
@@ -242,7 +245,7 @@ def way_back(checkout: Checkout, *, success: bool, expired: bool = False) -> str
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The facts that decide about the address back to the merchant. `left`: the consumer canceled the checkout."""
+    """The facts that select the address back to the merchant. `left` is true if the consumer canceled the checkout."""
 
     order: Order
     token: UUID
@@ -256,7 +259,7 @@ def merchant_address(ended: Ended, *, success: bool, expired: bool = False) -> s
     order, start = ended.order, ended.start
     address = ended.document.confirm_url if success else ended.document.cancel_url
     if address is None and start is not None and start.origin is not None:
-        # pay.js had to redirect from the merchant's page, and the merchant signed no address to return to.
+        # pay.js had to redirect from the merchant's page, and the signed request has no address to return to.
         address = f"{start.origin}/"
     if address is None:
         return None

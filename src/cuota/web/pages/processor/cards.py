@@ -1,6 +1,6 @@
-"""`POST /sandbox-processor/cards`: the simulated processor takes a card from its own script, and answers with a token.
+"""`POST /sandbox-processor/cards`: the simulated processor receives a card from its own script, and answers with a token.
 
-It exists only if the sandbox's card rail takes new cards. A real processor has such a path on its own servers.
+This path exists only if the sandbox's card rail accepts new cards. A real processor has such a path on its own servers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _HEADERS = {"Cache-Control": "no-store"}
 
 
 def processor_of(request: Request) -> SandboxCardRail:
-    """Return the simulated processor. Raises Refused(not_found) if another card rail takes new cards."""
+    """Return the simulated processor. Raises Refused(not_found) if another card rail accepts new cards."""
     processor = service_of(request).context.rails.card.sandbox
     if processor is None:
         raise Refused(Code.NOT_FOUND, "There is nothing at this path. The API is described at /docs.")
@@ -43,5 +43,5 @@ async def cards(request: Request) -> Response:
 
 
 def _text(value: object) -> str:
-    """Return a field's text; "" for anything else, so that the answer asks for the field."""
+    """Return a field's text; "" for any other value, so that the answer reports the field as missing."""
     return value if isinstance(value, str) else ""

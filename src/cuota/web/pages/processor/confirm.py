@@ -55,7 +55,10 @@ async def show(request: Request) -> Response:
 
 
 async def answer(request: Request) -> Response:
-    """Record the consumer's answer, and lead back to the page on which they paid. A second answer changes nothing."""
+    """Record the consumer's answer, and redirect to the page on which the consumer paid.
+
+    A second answer changes nothing.
+    """
     processor, key = processor_of(request), _key(request)
     if is_foreign(request):
         text = "It did not come from the bank's page. Nothing was changed."

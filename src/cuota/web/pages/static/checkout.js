@@ -1,7 +1,7 @@
 // @ts-check
-// Makes buttons busy, and submits a card form. The fields of the card are the card rail's: its script, which runs before this
+// Makes buttons busy, and submits a card form. The card rail supplies the fields of the card: its script, which runs before this
 // one, defines `window.cardFields`; docs/card-rails.md has the rules. No digit of a card passes through this script. Every page
-// works without this script, but a card form only if its fields are part of the page, as those of the sandbox are.
+// works without this script, except a card form whose fields are not part of the page. The sandbox's fields are part of the page.
 
 const PATIENCE = 30_000;
 const UNREACHABLE = "We cannot reach your card's processor. Nothing was charged; try again.";
@@ -38,7 +38,7 @@ function tell(form, wrong) {
     else field.removeAttribute("aria-describedby");
   }
   first?.focus();
-  if (!first) notify(Object.values(wrong).join(" ")); // errors of fields that the page does not have
+  if (!first) notify(Object.values(wrong).join(" ")); // the errors belong to fields that the page does not have
 }
 
 /** Shows a text at the top of the page, and moves the focus to it. "" removes it. @param {string} text */
@@ -113,7 +113,7 @@ async function payWith(form, hidden) {
   const attempt = ++attempts;
   try {
     const token = await exchange(form);
-    if (attempt !== attempts) return; // the person went away and came back
+    if (attempt !== attempts) return; // the person left the page and came back
     hidden.value = token;
     form.submit();
     timer = setTimeout(makeReady, PATIENCE);
@@ -143,9 +143,9 @@ function look() {
 async function showFields(place) {
   const form = place.closest("form");
   const hidden = form?.elements.namedItem("card_token");
-  if (hidden instanceof HTMLInputElement) hidden.value = ""; // the browser may have kept one, and it works only once
+  if (hidden instanceof HTMLInputElement) hidden.value = ""; // the browser may have restored an old token, and a token works only once
   if (!window.cardFields) {
-    if (!place.querySelector("[name]")) notify(NOT_LOADED); // else the form works as without a script
+    if (!place.querySelector("[name]")) notify(NOT_LOADED); // otherwise the form works without the rail's script
     return;
   }
   const given = JSON.parse(place.dataset.options ?? "{}");
@@ -172,7 +172,7 @@ addEventListener("pageshow", (event) => {
   makeReady();
   for (const hidden of document.getElementsByName("card_token")) /** @type {HTMLInputElement} */ (hidden).value = "";
 });
-// The page goes on to the card's bank by itself only the first time, not after Back or a reload.
+// The page goes to the card's bank automatically only the first time, not after Back or a reload.
 const here = new URL(location.href);
 if (here.searchParams.get("said") === "asked") {
   here.searchParams.delete("said");

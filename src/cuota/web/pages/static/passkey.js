@@ -1,6 +1,6 @@
 // @ts-check
-// Asks the browser for a passkey: to sign in, in place of a fresh code, or to add one. A block with `data-passkey` says which.
-// A module, so that its names are its own. The service gives the options and checks the answer. Every page works without this script, by mail and authenticator app.
+// Asks the browser for a passkey: to sign in, instead of a fresh code, or to add one. The attribute `data-passkey` has the purpose.
+// This script is a module, so it defines no global names. The service sends the options and checks the answer. Every page also works without this script, with mail and an authenticator app.
 
 /** @typedef {"sign-in" | "step-up" | "add"} Purpose */
 const OTHERWISE = {
@@ -17,7 +17,7 @@ const UNREACHABLE = "We cannot be reached right now. Check your connection, and 
 const ENDED = "Your session has ended. Reload this page, and sign in.";
 const CONFIRMED = "Confirmed with your passkey. No code is needed for the next five minutes.";
 
-/** What the service answered instead of options. */
+/** An error answer of the service, instead of the options. */
 class Told extends Error {
   /** @param {string} text @param {string} name The field to correct, or "". */
   constructor(text, name = "") {
@@ -49,7 +49,7 @@ async function ask(address, fields) {
   const answer = await fetch(address, { method: "POST", body, redirect: "manual" }).catch(() => null);
   if (!answer) throw new Told(UNREACHABLE);
   if (answer.type === "opaqueredirect") throw new Told(ENDED);
-  const told = await answer.json().catch(() => ({})); // an error page is no JSON
+  const told = await answer.json().catch(() => ({})); // an error page is not JSON
   if (!answer.ok) throw new Told(told.error ?? BROKEN, told.name ?? "");
   return told;
 }
@@ -117,7 +117,7 @@ function confirmed(block) {
   if (!status) return;
   status.textContent = CONFIRMED;
   status.tabIndex = -1;
-  status.focus(); // the button that had the focus is gone
+  status.focus(); // the button that had the focus is hidden now
 }
 
 /** @param {HTMLElement} block @param {HTMLFormElement} form @param {Purpose} purpose */
@@ -169,7 +169,7 @@ function prepare(block) {
   button.addEventListener("click", () => void start());
   if (purpose !== "add") return;
   form.addEventListener("submit", (event) => {
-    event.preventDefault(); // Enter in a field does what the button does
+    event.preventDefault(); // the Enter key in a field works like the button
     void start();
   });
 }

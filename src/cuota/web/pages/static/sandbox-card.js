@@ -1,6 +1,6 @@
 // @ts-check
 // The script of the simulated card processor. It formats and checks the card while a person types, and exchanges the card for a
-// token. The page's form sends only that token: this script takes the names of the fields away. docs/card-rails.md has the rules.
+// token. The page's form sends only that token: this script removes the names of the fields. docs/card-rails.md has the rules.
 (() => {
   /** @param {string} text @returns {string} */
   const digitsOf = (text) => text.replace(/\D/g, "");

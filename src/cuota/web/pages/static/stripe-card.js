@@ -1,9 +1,9 @@
 // @ts-check
-// Shows Stripe's Payment Element, in which the consumer enters the card. Stripe's own script, `https://js.stripe.com/v3/`, runs
-// before. It follows Stripe's guide "Finalize payments on the server": the page collects the card, and the service creates and
+// Shows Stripe's Payment Element, in which the consumer enters the card. Stripe's own script, `https://js.stripe.com/v3/`, must run
+// before. This script follows Stripe's guide "Finalize payments on the server": the page collects the card, and the service creates and
 // confirms the PaymentIntent. The token is the id of a PaymentMethod. docs/card-rails.md has the rules for such a script.
 (() => {
-  if (typeof window.Stripe !== "function") return; // Stripe's script was not loaded; checkout.js says so
+  if (typeof window.Stripe !== "function") return; // Stripe's script was not loaded; checkout.js shows this error
 
   /** @type {any} */
   let stripe;
@@ -46,7 +46,7 @@
       element.mount(place);
       return shown;
     },
-    // Stripe shows what is wrong inside its own fields too.
+    // Stripe also shows the errors inside its own fields.
     async check() {
       const { error } = await elements.submit();
       const wrong = error ? problem(error) : {};
