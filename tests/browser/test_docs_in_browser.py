@@ -124,7 +124,7 @@ async def test_in_production_the_reference_cannot_send_requests(open_tab: OpenTa
     await page.goto(f"{service.settings.public_url}/docs/reference")
     await shown(page)
     await to_operation(page, "Orders", "Create an order")
-    await expect(page.get_by_text("Opens an order and answers").first).to_be_visible(timeout=SLOW)
+    await expect(page.get_by_text("Creates an order and returns").first).to_be_visible(timeout=SLOW)
     assert await page.get_by_role("button", name="Test Request").count() == 0
 
 

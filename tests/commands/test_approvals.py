@@ -195,4 +195,9 @@ def test_a_report_that_cannot_be_written_is_one_line_of_error_and_a_written_one_
 
 def test_the_decisions_of_a_trial_can_be_replayed(shops: Shops) -> None:
     done = shops.cuota("decide", "--replay", "--merchant", "Helpful", "--json")
-    assert json.loads(done.stdout) == {"decisions": ORDERS, "madeBeforeFactsWereKept": 0, "differences": []}
+    assert json.loads(done.stdout) == {
+        "decisions": ORDERS,
+        "madeBeforeFactsWereKept": 0,
+        "referrals": 0,
+        "differences": [],
+    }

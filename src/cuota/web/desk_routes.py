@@ -67,6 +67,7 @@ DESK_ROUTES = (
     Route("POST", "/desk/team/{person_id}", desk.team.change, DESK),
     Route("POST", "/desk/team/{person_id}/sessions", desk.team.end_session, DESK),
     Route("GET", "/desk/sandbox", desk.sandbox.show, DESK),
-    Route("POST", "/desk/sandbox", desk.sandbox.advance, DESK),
+    Route("POST", "/desk/sandbox", desk.sandbox.change, DESK),
+    Route("GET", "/desk/sandbox/rewind", desk.sandbox.ask_rewind, DESK),
     Route("GET", "/desk/audit", desk.audit.audit, DESK),
 )

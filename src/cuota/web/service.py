@@ -22,10 +22,19 @@ from cuota.web.probe import Probe
 
 
 class ClockMover(Protocol):
-    """Moves the sandbox's clock for the dashboard, in this process (run/mover.py)."""
+    """Moves the sandbox's clock for the dashboards, in this process, and keeps its forks (run/mover.py)."""
 
     async def start(self, target: TargetInstant) -> bool:
         """Begin to move the clock. Return whether the move is already complete. Raises CannotMoveTime or BadInstant."""
+
+    async def fork(self, name: str) -> None:
+        """Save a copy of the whole sandbox. Raises CannotMoveTime."""
+
+    async def rewind(self, name: str) -> None:
+        """Restore a fork. Raises CannotMoveTime."""
+
+    async def forget(self, name: str) -> None:
+        """Delete a fork. Raises CannotMoveTime."""
 
 
 class CallLog(Protocol):

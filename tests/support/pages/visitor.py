@@ -158,6 +158,15 @@ class Visitor:
         await self.until("pay", order, **fields)
         return await self.send("pay", **{name: value for name, value in fields.items() if "card" in name})
 
+    def form_that(self, do: str) -> tuple[str, dict[str, str]]:
+        """Return the form whose field `do` has this value."""
+        return next(each for each in self.page.seen.forms if each[1].get("do") == do)
+
+    async def press_do(self, do: str, **fields: str) -> Page:
+        """Send the form whose field `do` has this value, with these changes."""
+        action, held = self.form_that(do)
+        return await self._follow(await self.http.post(action, data={**held, **fields}))
+
     async def upload(self, address: str, *files: tuple[str, bytes], **fields: str) -> httpx.Response:
         """Send the form with files of a page as a browser does. Its address is that of the page."""
         await self.open(address)

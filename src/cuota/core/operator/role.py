@@ -41,6 +41,8 @@ class OperatorAction(StrEnum):
     ADJUST_MONEY = "money.adjust"
     RELEASE_PAYOUTS = "payouts.release"
     READ_SYSTEM = "system.read"
+    # Move the sandbox's clock, and save and restore its forks. Production has neither.
+    USE_SANDBOX = "sandbox.use"
     READ_TEAM = "team.read"
     CHANGE_TEAM = "team.change"
     READ_AUDIT = "audit.read"
@@ -50,10 +52,12 @@ _A = OperatorAction
 _EVERYBODY = frozenset(
     {_A.READ_ORDERS, _A.READ_CONSUMERS, _A.READ_MERCHANTS, _A.READ_DISPUTES, _A.READ_SYSTEM}
 )
+# In the sandbox, everybody who may change something.
+_ACTS = _EVERYBODY | {_A.USE_SANDBOX}
 OPERATOR_MAY: dict[OperatorRole, frozenset[OperatorAction]] = {
     OperatorRole.OWNER: frozenset(OperatorAction),
-    OperatorRole.SUPPORT: _EVERYBODY | {_A.REVEAL_CONSUMERS, _A.CHANGE_PLANS, _A.DECIDE_DISPUTES},
-    OperatorRole.RISK: _EVERYBODY
+    OperatorRole.SUPPORT: _ACTS | {_A.REVEAL_CONSUMERS, _A.CHANGE_PLANS, _A.DECIDE_DISPUTES},
+    OperatorRole.RISK: _ACTS
     | {
         _A.REVEAL_CONSUMERS,
         _A.BLOCK_CONSUMERS,
@@ -64,7 +68,7 @@ OPERATOR_MAY: dict[OperatorRole, frozenset[OperatorAction]] = {
         _A.SUSPEND_MERCHANTS,
         _A.DECIDE_ONBOARDING,
     },
-    OperatorRole.FINANCE: _EVERYBODY | {_A.READ_MONEY, _A.ADJUST_MONEY, _A.RELEASE_PAYOUTS, _A.READ_AUDIT},
+    OperatorRole.FINANCE: _ACTS | {_A.READ_MONEY, _A.ADJUST_MONEY, _A.RELEASE_PAYOUTS, _A.READ_AUDIT},
     OperatorRole.READ_ONLY: _EVERYBODY | {_A.READ_RISK, _A.READ_REVIEWS, _A.READ_MONEY},
 }
 OPERATOR_WORDS = {

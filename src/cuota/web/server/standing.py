@@ -7,21 +7,41 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Iterator
 
+from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from cuota.core.refusal import Code, Refused
 from cuota.db.pool import BUSY, GONE
 from cuota.flows.context import Context
-from cuota.flows.sandbox.standstill import Standstill
+from cuota.flows.sandbox.standstill import InFlightGate, Standstill
 from cuota.web.server.edge import Edge
 
 WAIT_SECONDS = 5.0
+_GATE = "standstill_gate"
 WAIT_LONGER = Refused(
     Code.UNAVAILABLE,
     "The sandbox is being copied or restored; nothing was applied. Try again shortly.",
     retry_after=1,
 )
+
+
+@contextlib.contextmanager
+def copying(request: Request) -> Iterator[None]:
+    """Let the sandbox be copied or restored while this request waits for that.
+
+    A copy begins when no request is in progress. Without this, the copy and the request that asked for it would wait for each other.
+    """
+    gate: InFlightGate | None = request.scope.get(_GATE)
+    if gate is None:
+        yield
+        return
+    gate.leave()
+    try:
+        yield
+    finally:
+        gate.enter()
 
 
 class StandstillMiddleware:
@@ -37,7 +57,7 @@ class StandstillMiddleware:
         if scope["type"] != "http" or scope["path"] in self._edge.routes.probes:
             await self._edge(scope, receive, send)
             return
-        gate = self._standstill.requests
+        gate = scope[_GATE] = self._standstill.requests
         if gate.is_open and not self._standstill.moved.moving:
             gate.enter()
             try:

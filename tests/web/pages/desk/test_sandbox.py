@@ -117,7 +117,7 @@ async def test_the_page_has_the_test_cards_and_the_inbox(merchant: Merchant) -> 
         text = (await staff.open(PAGE)).text
         assert all(card.number in text and card.meaning in text for card in TEST_CARDS)
         assert "/sandbox/inbox" in staff.page.seen.links
-        assert "cuota time fork NAME" in text
+        assert "A fork is a copy of the whole sandbox" in text
 
 
 @pytest.mark.parametrize("role", list(Role))
@@ -130,8 +130,10 @@ async def test_owners_admins_and_developers_see_the_page_in_their_menu(
         assert (await staff.http.get(PAGE)).status_code == (200 if seen else 403)
 
 
-@pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_production_has_no_such_page(service: Running, method: str) -> None:
+@pytest.mark.parametrize("root", ["/desk", "/operator"])
+@pytest.mark.parametrize(("method", "path"), [("GET", ""), ("POST", ""), ("GET", "/rewind")])
+async def test_production_has_no_such_page(service: Running, method: str, path: str, root: str) -> None:
     settings = replace(service.settings, environment="production")
     async with beside(service.context, Clock(), settings=settings).client() as http:
-        assert (await http.request(method, PAGE, data={"by": "1d"})).status_code == 404
+        answer = await http.request(method, f"{root}/sandbox{path}", data={"by": "1d"})
+        assert answer.status_code == 404

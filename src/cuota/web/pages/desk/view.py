@@ -26,6 +26,13 @@ PASSKEYS_SAID = {
     "passkey-renamed": "The passkey has its new name.",
     "passkey-removed": "The passkey is removed, and signs nobody in any more. Remove it from your device, too.",
 }
+# What both dashboards say after a change of the sandbox.
+SANDBOX_SAID = {
+    "moved": "The clock was moved. Everything that was due on the way has happened, each at its own time.",
+    "forked": "The fork is saved. You can go back to this moment.",
+    "rewound": "The sandbox is as it was when the fork was saved.",
+    "forgotten": "The fork is deleted.",
+}
 _NAV = (
     ("Home", PATH, Action.READ_ORDERS),
     ("Orders", f"{PATH}/orders", Action.READ_ORDERS),
@@ -64,7 +71,7 @@ SAID = {
     "sent": "The documents are there. Your payment provider checks them.",
     "gone": "It is removed.",
     "keys": "The change is done. It is in force within a few seconds.",
-    "moved": "The clock was moved. Everything that was due on the way has happened, each at its own time.",
+    **SANDBOX_SAID,
     "bank": "The bank account was changed. All owners get a mail about this now.",
     "bank-withdrawn": "The change was withdrawn. Payouts go on to the account in use. All owners get a mail about this now.",
     "settings": "The change is saved. It is in force within a few seconds.",

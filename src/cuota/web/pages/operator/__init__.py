@@ -22,6 +22,7 @@ from cuota.web.pages.operator import (
     provider,
     reviews,
     risk,
+    sandbox,
     system,
     team,
     velocity,
@@ -29,5 +30,5 @@ from cuota.web.pages.operator import (
 
 __all__ = [
     "blocks", "books", "consumers", "disputes", "enter", "hardship", "held_payout", "home", "log", "losses", "merchant", "merchants",
-    "messages", "new_merchant", "orders", "passkeys", "payouts", "policies", "provider", "reviews", "risk", "system", "team", "velocity",
+    "messages", "new_merchant", "orders", "passkeys", "payouts", "policies", "provider", "reviews", "risk", "sandbox", "system", "team", "velocity",
 ]  # fmt: skip

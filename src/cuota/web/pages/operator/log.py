@@ -31,6 +31,7 @@ ACTIONS = (
     ("team.", "Team and access"),
     ("passkey.", "Passkeys"),
     ("sign-in.", "Sign-ins at the provider"),
+    ("sandbox.", "Sandbox"),
 )
 _EMPTY = "Nothing yet. Each change, and each look at a consumer's name, stands here with the person and the reason."
 

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from cuota.core.operator.role import OPERATOR_WORDS, OperatorAction, operator_may
 from cuota.web.pages.checkout.session import csrf_of
 from cuota.web.pages.desk import view as desk_view
-from cuota.web.pages.desk.view import PASSKEYS_SAID, by_passkey
+from cuota.web.pages.desk.view import PASSKEYS_SAID, SANDBOX_SAID, by_passkey
 from cuota.web.pages.operator.visit import PATH, PROVIDER, OperatorDesk
 from cuota.web.pages.render import PageContext
 from cuota.web.service import service_of
@@ -26,6 +26,7 @@ _NAV = (
     ("Team", f"{PATH}/team", OperatorAction.READ_TEAM),
     ("Log", f"{PATH}/log", OperatorAction.READ_AUDIT),
 )
+_SANDBOX_NAV = ("Sandbox", f"{PATH}/sandbox", OperatorAction.USE_SANDBOX)
 # The texts about what just happened. The query parameter `said` selects one by its key.
 _SAID = {
     "invited": "The invitation is on its way by e-mail. The link in it works for seven days.",
@@ -35,6 +36,7 @@ _SAID = {
     "provider": "The account was forgotten. The next sign-in there links one again, by its verified e-mail address.",
     "ended": "The session was ended.",
     **PASSKEYS_SAID,
+    **SANDBOX_SAID,
     "changed": "The change is saved. It applies to orders from now on.",
     "terms": "The new version of the terms is saved.",
     "suspended": "The merchant is suspended. New orders are refused within 5 seconds.",
@@ -68,19 +70,19 @@ def common(
     request: Request, desk: OperatorDesk, title: str, *, here: str, lead: str | None = None
 ) -> PageContext:
     """Return the values that the frame of every page needs. `here` is the address of the page's entry in the menu."""
-    person, brand = desk.visit.person, service_of(request).settings.brand_name
+    person, settings = desk.visit.person, service_of(request).settings
     return {
         "page": {"title": title, "lead": lead},
-        "sandbox": service_of(request).settings.sandbox,
+        "sandbox": settings.sandbox,
         "form": {"action": PATH, "csrf": csrf_of(request, desk.visit.secret)},
         "root": PATH,
         "nav": [
             {"label": label, "address": address, "here": address == here}
-            for label, address, action in _NAV
+            for label, address, action in (*_NAV, *([_SANDBOX_NAV] if settings.sandbox else []))
             if operator_may(person.role, action)
         ],
         "person": {"name": person.name, "email": person.email, "role": OPERATOR_WORDS[person.role][0]},
-        "merchant_name": f"{brand}, operator",
+        "merchant_name": f"{settings.brand_name}, operator",
         "tabs": [],
         "sections": [],
         "errors": {},

@@ -1,0 +1,47 @@
+"""The sandbox in the operator's dashboard. Production has no such page."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cuota.core.operator.role import OperatorAction
+from cuota.flows.afterwards import afterwards
+from cuota.flows.operator.log_action import OperatorNote, log_action
+from cuota.web.pages.desk import sandbox_panel
+from cuota.web.pages.desk.sandbox_panel import PanelProblem, only_in_the_sandbox
+from cuota.web.pages.operator.view import common
+from cuota.web.pages.operator.visit import PATH, OperatorDesk, allowed, missing
+from cuota.web.service import service_of
+
+_SANDBOX = f"{PATH}/sandbox"
+
+
+@only_in_the_sandbox(missing)
+@allowed(OperatorAction.USE_SANDBOX)
+async def show(request: Request, desk: OperatorDesk) -> Response:
+    """Show the clock, the forks and what is due next."""
+    return await sandbox_panel.page_of(request, common(request, desk, "Sandbox", here=_SANDBOX), _SANDBOX)
+
+
+@only_in_the_sandbox(missing)
+@allowed(OperatorAction.USE_SANDBOX)
+async def change(request: Request, desk: OperatorDesk) -> Response:
+    """Move the clock, or save, restore or delete a fork, for every merchant of the sandbox."""
+    try:
+        changed = await sandbox_panel.change(request, desk.form)
+    except PanelProblem as problem:
+        frame = common(request, desk, "Sandbox", here=_SANDBOX)
+        return await sandbox_panel.page_of(request, frame, _SANDBOX, problem)
+    # After a rewind, this person may be unknown.
+    with afterwards("what was done with the sandbox, in the operator's log"):
+        note = OperatorNote(changed.action, changed.subject, "")
+        await log_action(service_of(request).context, desk.actor, note)
+    return sandbox_panel.after(_SANDBOX, changed)
+
+
+@only_in_the_sandbox(missing)
+@allowed(OperatorAction.USE_SANDBOX)
+async def ask_rewind(request: Request, desk: OperatorDesk) -> Response:
+    """Say what a rewind removes, and ask."""
+    return await sandbox_panel.rewind_page(request, common(request, desk, "Go back", here=_SANDBOX), _SANDBOX)

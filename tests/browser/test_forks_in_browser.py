@@ -1,0 +1,51 @@
+"""The forks of the sandbox in a real browser: on a phone and wide, light and dark, with and without script."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from playwright.async_api import expect
+
+from cuota import config
+from cuota.commands.desk import sandbox_link
+from cuota.core.desk.role import Role
+from cuota.flows.merchant.manage_merchants import find_merchant
+from cuota.flows.sandbox import fork_sandbox
+from support.browser.dashboards import HOW, look
+from support.browser.tabs import OpenTab
+from support.time.sandbox import Sandbox, opened_sandbox
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+async def sandbox(settings: config.Settings, own_database: dict[str, Any]) -> AsyncIterator[Sandbox]:
+    """A service with its jobs and a movable clock, on a separate database."""
+    async with opened_sandbox(settings, own_database) as opened:
+        yield opened
+
+
+@HOW
+async def test_a_developer_saves_a_fork_and_goes_back_to_it(
+    open_tab: OpenTab, sandbox: Sandbox, how: dict[str, Any]
+) -> None:
+    await fork_sandbox.fork(sandbox.where, "f" * 31)
+    context, page = sandbox.context, await open_tab(**how)
+    merchant = await find_merchant(context, str(sandbox.merchant.merchant_id))
+    await page.goto(await sandbox_link(context, merchant, Role.OWNER))
+    await page.get_by_role("button", name="Sign in").click()
+    await page.get_by_role("link", name="Sandbox").click()
+    await page.get_by_label("Name of the fork").fill("Not a name")
+    await page.get_by_role("button", name="Save a fork").click()
+    await expect(page.get_by_label("Name of the fork")).to_have_value("Not a name")
+    await look(page, "the sandbox with an error")
+    await page.get_by_label("Name of the fork").fill("before-refund")
+    await page.get_by_role("button", name="Save a fork").click()
+    await expect(page.get_by_text("The fork is saved.")).to_be_visible()
+    await look(page, "the sandbox with two forks")
+    await page.get_by_role("link", name="before-refund").click()
+    await look(page, "going back")
+    await page.get_by_role("button", name="Go back to this fork").click()
+    await expect(page.get_by_text("The sandbox is as it was")).to_be_visible()
