@@ -229,13 +229,10 @@ async def live(service: LoudService) -> Left:
         left.note(name, kept[at])
     left.note("card", CARD, digits=True)
     left.note("one-time code", CODE, digits=True)
-    for name, text in {
-        "phone": PHONE,
-        "e-mail": MAIL,
-        "phone told": TOLD_PHONE,
-        "e-mail told": TOLD_MAIL,
-    }.items():
-        left.note(name, text)
+    left.note("phone", PHONE)
+    left.note("e-mail", MAIL)
+    left.note("phone told", TOLD_PHONE)
+    left.note("e-mail told", TOLD_MAIL)
     async with (
         hooked() as (hook, listener),
         httpx.AsyncClient(
