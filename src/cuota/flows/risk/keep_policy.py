@@ -1,4 +1,4 @@
-"""The policy in force: it is read at the start, and its exact text is stored under its version."""
+"""The current policy: it is read at the start, and its exact text is stored under its version."""
 
 from __future__ import annotations
 

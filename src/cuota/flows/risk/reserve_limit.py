@@ -24,15 +24,16 @@ from cuota.db.session import Session
 from cuota.flows.context import Context
 
 log = logging.getLogger("cuota.risk")
-# After these, the save was certainly not applied, also on a sharded database. After a timeout of a statement there, it may have been.
+# After these errors, the save was certainly not applied, also on a sharded database. After a statement timeout on a sharded
+# database, the save may have been applied.
 NOT_SAVED = (Refused, asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError)
 ResultT = TypeVar("ResultT")
 
 
 class Hold:
-    """The reservation of one press. It is deleted at the end, unless it is not known what became of a save.
+    """The reservation of one press. It is deleted at the end, unless the result of a save is unknown.
 
-    Then a background job deletes it, after it has made sure that the save cannot come any more.
+    Then a background job deletes the reservation after it has made sure that the save can no longer be applied.
     """
 
     def __init__(self, context: Context, consumer_id: UUID) -> None:
