@@ -18,9 +18,9 @@ from cuota.web.pages.desk.visit import PATH, Desk
 from cuota.web.pages.render import PageContext
 from cuota.web.service import service_of
 
-# The dashboard shows times of the time zone in which the cutoffs are, unless the merchant's terms name another.
+# The dashboard uses the time zone of the cutoffs, unless the merchant's terms name another time zone.
 ZONE = "America/New_York"
-# What both dashboards say after a change of one's passkeys.
+# The texts of both dashboards after a person has changed their own passkeys.
 PASSKEYS_SAID = {
     "passkey-added": "The passkey is added. From now on, it signs you in.",
     "passkey-renamed": "The passkey has its new name.",
@@ -41,7 +41,7 @@ _NAV = (
     ("Audit log", f"{PATH}/audit", Action.READ_AUDIT),
 )
 _SANDBOX_NAV = ("Sandbox", f"{PATH}/sandbox", Action.USE_SANDBOX)
-# The texts about what just happened. The query parameter `said` selects one by its key.
+# The texts after an action. The query parameter `said` selects one by its key.
 SAID = {
     "captured": "The capture is done. It is in the settlement lines within a minute.",
     "voided": "The void is done. The consumer owes that much less.",
@@ -103,7 +103,7 @@ def common(request: Request, desk: Desk, title: str, *, here: str, lead: str | N
 
 
 def _standing(request: Request, desk: Desk) -> PageContext | None:
-    """Return what every page says while the merchant may not make new orders or is not paid, with a link for who can help."""
+    """Return the warning while the merchant cannot make new orders or is not paid, with a link to the page that helps."""
     session, sandbox = desk.visit.session, service_of(request).settings.sandbox
     if session.suspended:
         text = "New orders are suspended by your payment provider. Captures, voids and refunds go on."
@@ -116,17 +116,17 @@ def _standing(request: Request, desk: Desk) -> PageContext | None:
 
 
 def by_passkey(root: str, *, available: bool) -> PageContext:
-    """Return the values of a page on which a passkey may take the place of a fresh code."""
+    """Return the values of a page on which a passkey may replace a fresh code."""
     return {
         "passkey": f"{root}/step-up" if available else "",
         "passkey_script": available,
-        # Where a provider may take its place; the operator's pages set it.
+        # The address of a provider that may replace the code; the operator's pages set this value.
         "confirm_at": None,
     }
 
 
 def failed(shown: PageContext, errors: dict[str, str], values: dict[str, str]) -> PageContext:
-    """Return a page's values with the errors of its form. The error with an empty name is the page's notice."""
+    """Return a page's values with the errors of its form. The error with an empty name becomes the page's notice."""
     before = shown.get("values")
     return {
         **shown,
@@ -143,7 +143,7 @@ def shown(order: Order, cents: int) -> str:
 
 
 def sort_options(words: dict[Sort, str]) -> list[PageContext]:
-    """Return the options of a list's order. The first is the order of an address that names none."""
+    """Return the options for the order of a list. The first option is the default."""
     return [{"value": each.value, "label": label} for each, label in words.items()]
 
 

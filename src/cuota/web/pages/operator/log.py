@@ -1,4 +1,4 @@
-"""The log of what the operator's people did."""
+"""The log of the actions of the operator's people."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _id_of(text: str) -> UUID | None:
 
 @allowed(OperatorAction.READ_AUDIT)
 async def log(request: Request, desk: OperatorDesk) -> Response:
-    """List what people did, newest first. Filtered by action, person, and subject."""
+    """List the actions, newest first, filtered by action, person, and subject."""
     given = request.query_params
     action = given.get("action", "")
     if action not in {value for value, _ in ACTIONS}:

@@ -26,7 +26,7 @@ _NAV = (
     ("Team", f"{PATH}/team", OperatorAction.READ_TEAM),
     ("Log", f"{PATH}/log", OperatorAction.READ_AUDIT),
 )
-# The texts about what just happened. The query parameter `said` selects one by its key.
+# The texts after an action. The query parameter `said` selects one by its key.
 _SAID = {
     "invited": "The invitation is on its way by e-mail. The link in it works for seven days.",
     "role": "The role was changed. It applies from the next click on.",
@@ -94,7 +94,7 @@ def common(
 
 
 def _confirm_at(request: Request) -> PageContext | None:
-    """Return where the provider may take the place of a fresh code, or None if it proves no second factor."""
+    """Return the address at which the provider may replace a fresh code, or None if it proves no second factor."""
     rules = service_of(request).settings.provider_rules
     if rules is None or not rules.two_factors:
         return None

@@ -1,4 +1,4 @@
-"""What is known about each item of a checklist, as sections of a page."""
+"""The stored data of each checklist item, as sections of a page."""
 
 from __future__ import annotations
 

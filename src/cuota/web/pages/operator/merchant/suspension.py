@@ -1,4 +1,4 @@
-"""Suspend a merchant and let it go on, on a page that says what happens before the button is pressed."""
+"""Suspends and resumes a merchant. The page shows the effect before the person presses the button."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _GO_ON = "Captures, voids, refunds, plans, disputes and webhooks go on, and the 
 
 @allowed(OperatorAction.READ_MERCHANTS, OperatorAction.SUSPEND_MERCHANTS)
 async def ask(request: Request, desk: OperatorDesk) -> Response:
-    """Say what a suspension does, or what its end does."""
+    """Return a text with the effect of a suspension, or of its end."""
     return await _page(request, desk, await merchant_in_path(request))
 
 
@@ -74,7 +74,7 @@ async def _texts(context: Context, found: Merchant, held: Holds) -> list[str]:
 
 @allowed(OperatorAction.READ_MERCHANTS, OperatorAction.SUSPEND_MERCHANTS)
 async def change(request: Request, desk: OperatorDesk) -> Response:
-    """Suspend, hold the payouts too, or resume."""
+    """Suspend the merchant, also hold its payouts, or resume the merchant."""
     found, do = await merchant_in_path(request), desk.form.get("do", "")
 
     async def act(reason: str) -> None:
