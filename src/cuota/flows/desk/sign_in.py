@@ -96,7 +96,7 @@ async def make_link(
 
 
 def link_address(context: Context, merchant_id: UUID, link_id: UUID) -> str:
-    """Return the address of a link. Its code is a keyed hash of the link's id, so the database holds no code."""
+    """Return the address of a link. Its code is a keyed hash of the link's id, so the database contains no code."""
     base = context.settings.public_url.rstrip("/")
     return f"{base}/desk/enter/{merchant_id}/{link_id}/{link_code(context, link_id)}"
 

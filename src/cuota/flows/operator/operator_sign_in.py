@@ -102,7 +102,7 @@ async def make_operator_link(
 
 
 def operator_link_address(context: Context, link_id: UUID) -> str:
-    """Return the address of a link. Its code is a keyed hash of the link's id, so the database holds no code."""
+    """Return the address of a link. Its code is a keyed hash of the link's id, so the database contains no code."""
     return f"{context.settings.public_url.rstrip('/')}/operator/enter/{link_id}/{_code(context, link_id)}"
 
 

@@ -53,7 +53,7 @@ class _NotCharged(Problem):
 async def find_plan(
     context: Context, consumer_id: UUID, merchant_id: UUID, order_id: UUID
 ) -> PlanDetail | None:
-    """Return a plan of this consumer, or None if the plan does not exist or belongs to somebody else."""
+    """Return a plan of this consumer, or None if the plan does not exist or belongs to another consumer."""
     return await accounts.plan_of_consumer(context.pool, consumer_id, merchant_id, order_id)
 
 

@@ -83,7 +83,7 @@ class Case:
         )
 
     async def read(self, session: Session, merchant_id: UUID, order_id: UUID) -> Considered | None:
-        """Read all that the decision is made from: the order, then what is reserved, then the consumer's history.
+        """Read the facts for the decision: the order, then the reserved amounts, then the consumer's history.
 
         Raises OtherPurchase if the decision needs the result of the consumer's other order, and no result comes in time.
         """

@@ -1,4 +1,4 @@
-"""One press of the button holds a part of the consumer's limit: from before the history is read until its result is known.
+"""One press of the button reserves a part of the consumer's limit, from the read of the history until the result is known.
 
 docs/decisions/exposure.md has the steps, and what a crash at each of them leaves.
 """

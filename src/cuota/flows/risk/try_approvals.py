@@ -75,7 +75,7 @@ async def move_approvals(context: Context, merchant_id: UUID, mode: str) -> Appr
             reasons = tried.verdict.reasons or ("There are too few lost orders to compute a model.",)
             raise NotProved(*reasons)
         model = tried.trial.model.version
-    # Judging takes a while. If the mode was changed meanwhile, that change stays.
+    # Judging takes a while. If a person changes the mode during that time, their change stays.
     moved = await approvals.move(context.pool, merchant_id, mode, model, was=was)
     standing = await approvals.read(context.pool, merchant_id)
     if not moved:
