@@ -17,7 +17,7 @@ class CannotApprove(Exception):
 
 
 OWN = "You asked for this yourself. Another person of your team must approve it."
-DECIDED = "Another person decided this meanwhile. Look at it as it is now."
+DECIDED = "Another person has already decided this. Look at the current state."
 
 
 def needs_second_person(context: Context, cents: int) -> bool:

@@ -24,7 +24,7 @@ class WrongCode(Exception):
 
 WRONG = "This code is not right. Look at the app again: it shows a new code every 30 seconds."
 USED = "This code was used before. Wait for the next code in your app."
-ANOTHER = "Another browser set up an app for you meanwhile. Enter the code of that app."
+ANOTHER = "Another browser has already set up an app for you. Enter the code of that app."
 TOO_MANY = "Too many wrong codes. Wait 15 minutes, and then try again."
 
 

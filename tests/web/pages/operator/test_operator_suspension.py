@@ -38,7 +38,7 @@ async def test_a_merchant_is_suspended_and_resumed_with_a_reason_and_both_logs_s
     await operator.enter(OperatorRole.RISK)
     page = await operator.open(page_of(merchant))
     page = await operator.open(page.link("Suspend"))
-    assert "Captures, voids, refunds, plans, disputes and webhooks go on" in page.text
+    assert "Captures, voids, refunds, plans, disputes, webhooks and the dashboard" in page.text
     assert (await operator.press("suspension", do="suspend", reason="")).status == 400
     assert not (await stored(context, merchant.merchant_id)).suspended
     page = await operator.press("suspension", do="suspend", reason="complaints of shoppers")

@@ -30,7 +30,7 @@ ROOT = f"{PATH}/onboarding"
 _STANDING = {
     Onboarding.NONE: "Your payment provider does not require an approval. What you enter here is checked all the same.",
     Onboarding.OPEN: "Your account is not approved yet. Until then, real orders are refused and payouts are held.",
-    Onboarding.APPROVED: "Your account is approved. What you change here is checked again, and your shop goes on meanwhile.",
+    Onboarding.APPROVED: "Your account is approved. Your provider checks a changed item again, and your shop stays open in the meantime.",
 }
 _PAGES = {Item.BUSINESS: "business", Item.OWNERS: "owners", Item.DOCUMENTS: "documents"}
 

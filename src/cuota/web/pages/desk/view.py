@@ -66,7 +66,7 @@ SAID = {
     "keys": "The change is done. It is in force within a few seconds.",
     "moved": "The clock was moved. Everything that was due on the way has happened, each at its own time.",
     "bank": "The bank account was changed. All owners get a mail about this now.",
-    "bank-withdrawn": "The change was withdrawn. Payouts go on to the account in use. All owners get a mail about this now.",
+    "bank-withdrawn": "The change was withdrawn. Payouts still go to the current account. All owners get a mail about this now.",
     "settings": "The change is saved. It is in force within a few seconds.",
     "endpoint": "The endpoint was changed. Deliveries that wait go by the new settings.",
     "endpoint-removed": "The endpoint was removed, and gets nothing more. Its past attempts stay readable.",
@@ -106,7 +106,7 @@ def _standing(request: Request, desk: Desk) -> PageContext | None:
     """Return the warning while the merchant cannot make new orders or is not paid, with a link to the page that helps."""
     session, sandbox = desk.visit.session, service_of(request).settings.sandbox
     if session.suspended:
-        text = "New orders are suspended by your payment provider. Captures, voids and refunds go on."
+        text = "Your payment provider has suspended new orders. Captures, voids and refunds still work."
         return {"text": text, "address": ""}
     if session.onboarding is not Onboarding.OPEN:
         return None

@@ -25,7 +25,7 @@ def block_section(context: Context, blocks: Sequence[Block]) -> PageContext | No
     held = in_force(blocks, context.now())
     pairs: list[tuple[str, object]] = []
     if held is not None:
-        until = f"until {day_of(held.until)}" if held.until else "until somebody ends it"
+        until = f"until {day_of(held.until)}" if held.until else "until a person ends it"
         pairs = [
             ("Blocked", f"since {when(held.blocked_at)}, {until}"),
             ("Why", BLOCK_WORDS[held.kind]),

@@ -38,7 +38,7 @@ _SAID = {
     "changed": "The change is saved. It applies to orders from now on.",
     "terms": "The new version of the terms is saved.",
     "suspended": "The merchant is suspended. New orders are refused within 5 seconds.",
-    "held": "The payouts of the merchant are held. Each waits for somebody to release it, under Payouts.",
+    "held": "The payouts of the merchant are held. A person must release each payout under Payouts.",
     "resumed": "The merchant takes orders again, within 5 seconds.",
     "released": "The payout is released. The bank is asked at once.",
     "accepted": "The item is accepted.",

@@ -26,7 +26,9 @@ from cuota.web.pages.operator.visit import OperatorDesk, allowed
 from cuota.web.pages.render import PageContext, page
 from cuota.web.service import service_of
 
-_GO_ON = "Captures, voids, refunds, plans, disputes and webhooks go on, and the dashboard of the merchant's team too."
+_GO_ON = (
+    "Captures, voids, refunds, plans, disputes, webhooks and the dashboard of the merchant's team still work."
+)
 
 
 @allowed(OperatorAction.READ_MERCHANTS, OperatorAction.SUSPEND_MERCHANTS)
@@ -66,7 +68,7 @@ async def _texts(context: Context, found: Merchant, held: Holds) -> list[str]:
     texts = [f"Suspended since {when(since)}. {_GO_ON}" if since else _GO_ON]
     if words := hold_words(held):
         texts.append(
-            f"Payouts are {words}. Payouts that are held stay held after that, until somebody releases each."
+            f"Payouts are {words}. Held payouts stay held after that, until a person releases each of them."
         )
         return texts
     return [*texts, stops]
