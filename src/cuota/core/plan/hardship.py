@@ -19,7 +19,7 @@ from cuota.core.plan.payday import Days
 
 # The database allows no higher installment number (migration 0039).
 MOST_INSTALLMENTS = 40
-# A smaller payment than this costs more than it brings in, in cents.
+# In cents. To collect a smaller payment costs more than the payment.
 SMALLEST_PAYMENT = 100
 # The fewest and the most days between two smaller payments.
 BETWEEN = (7, 31)

@@ -17,7 +17,7 @@ from support.pages.operator_staff import OperatorStaff
 
 @pytest.fixture
 async def desk_browser(merchant: Merchant) -> AsyncIterator[Callable[..., OperatorStaff]]:
-    """Makes browsers of the operator's people."""
+    """Creates people of the operator's team, each with a browser."""
     async with AsyncExitStack() as stack:
 
         def make() -> OperatorStaff:
