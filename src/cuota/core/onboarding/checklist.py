@@ -48,7 +48,7 @@ STATE_WORDS = {
     ItemState.REJECTED: ("Rejected", "bad"),
 }
 DECIDABLE = frozenset(Item) - {Item.SCREENING}
-"""The operator accepts or rejects these. The screening follows from what is decided about each possible match."""
+"""The items that the operator accepts or rejects. The state of the screening follows from the decisions about its possible matches."""
 
 
 @dataclass(frozen=True, slots=True)

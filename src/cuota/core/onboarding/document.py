@@ -8,7 +8,7 @@ from enum import StrEnum
 from uuid import UUID
 
 MOST_DOCUMENTS = 20
-"""Of one merchant, so that nobody can fill the database."""
+"""The limit for one merchant, so that nobody can fill the database."""
 
 
 class DocumentKind(StrEnum):

@@ -13,7 +13,7 @@ from cuota.core.onboarding.problem import BadOnboarding
 from cuota.core.payout.percent import percent_text, read_percent
 
 LEAST_SHARE, WHOLE = 2500, 10_000
-"""In basis points: who owns less need not be named, unless the person controls the business (31 CFR 1010.230)."""
+"""In basis points. A person with a smaller share need not be entered, unless the person controls the business (31 CFR 1010.230)."""
 MOST_OWNERS = 10
 LONGEST_NAME = 100
 _EARLIEST = date(1900, 1, 1)

@@ -120,9 +120,7 @@ def new_plan(
     """
     case = _Case(tuple(plan), earlier, policy, zone, now)
     if not case.left:
-        raise CannotChange(
-            "Nothing of this plan can be changed: every payment is paid, canceled or written off."
-        )
+        raise CannotChange("This plan cannot be changed: every payment is paid, canceled or written off.")
     if isinstance(request, MoveDates):
         return _move(case, request)
     if isinstance(request, PausePlan):

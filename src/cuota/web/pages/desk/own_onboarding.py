@@ -28,7 +28,7 @@ from cuota.web.service import service_of
 
 ROOT = f"{PATH}/onboarding"
 _STANDING = {
-    Onboarding.NONE: "Your payment provider does not require an approval. What you enter here is checked all the same.",
+    Onboarding.NONE: "Your payment provider does not require an approval. Your provider still checks the data that you enter here.",
     Onboarding.OPEN: "Your account is not approved yet. Until then, real orders are refused and payouts are held.",
     Onboarding.APPROVED: "Your account is approved. Your provider checks a changed item again, and your shop stays open in the meantime.",
 }

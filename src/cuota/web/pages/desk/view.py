@@ -52,7 +52,7 @@ SAID = {
     "too-many": "This person got five links within an hour. Try again later.",
     "role": "The role was changed. It applies from the next click on.",
     "removed": "The person was removed, and is signed out everywhere.",
-    "factor": "The authenticator app was forgotten, and any passkey. At the next sign-in, the person sets up another.",
+    "factor": "The authenticator app and all passkeys were removed. At the next sign-in, the person sets up another app.",
     "ended": "The session was ended.",
     "accepted": "You accepted. The consumer gets the amount back; it has already left your payouts.",
     "evidence": "Your evidence is there. You can add more until the dispute is decided.",

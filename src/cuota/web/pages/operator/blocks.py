@@ -46,7 +46,7 @@ async def change(request: Request, desk: OperatorDesk) -> Response:
 async def _block(context: Context, desk: OperatorDesk, found: Consumer, reason: str) -> Blocked:
     kind, until = desk.form.get("kind", ""), _until(desk.form.get("until", ""))
     if kind not in set(BlockKind):
-        raise CannotBlock("Choose why. A declined consumer is told this reason in words of its own.", "kind")
+        raise CannotBlock("Choose the kind. It determines the text that a declined consumer reads.", "kind")
 
     async def act(context: Context) -> Blocked:
         return await block_consumer(

@@ -103,7 +103,7 @@ def _runs(found: list[VerifyRun]) -> PageContext:
 
 def ledger_taken(request: Request) -> Response:
     """Return the page that asks to try again, because another page is reading the whole ledger."""
-    text = "Somebody looks at a page that reads the whole ledger right now. Open this one again in a moment."
+    text = "Another person has opened a page that reads the whole ledger. Open this page again in a moment."
     return problem(request, 503, "One moment", text, back=(BOOKS, "Books"))
 
 

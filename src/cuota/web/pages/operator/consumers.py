@@ -48,7 +48,7 @@ async def ask(request: Request, desk: OperatorDesk) -> Response:
 
 
 def _ask_page(request: Request, desk: OperatorDesk, error: str = "") -> Response:
-    lead = "A consumer is known by the phone number that a code has proved."
+    lead = "A consumer is identified by a phone number that was verified with a code."
     shown: PageContext = {
         **common(request, desk, "Consumers", here=CONSUMERS, lead=lead),
         "sections": [],
@@ -72,7 +72,9 @@ async def find(request: Request, desk: OperatorDesk) -> Response:
     note = OperatorNote("consumer.find", f"Consumer {consumer_id}", "", consumer_id)
     await log_action(context, desk.actor, note)
     if await consumers.read(context.pool, consumer_id) is None:
-        return _ask_page(request, desk, "Nobody has proved this number, or the person's data was erased.")
+        return _ask_page(
+            request, desk, "No consumer has verified this number, or the person's data was erased."
+        )
     return see_other(f"{CONSUMERS}/{consumer_id}")
 
 

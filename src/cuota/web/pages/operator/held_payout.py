@@ -93,7 +93,7 @@ def _why(found: ListedPayout, held: Holds) -> str:
         return f"The payouts of {merchant} are {words}. They can be released when the merchant is approved."
     if words:
         return f"The payouts of {merchant} are {words}."
-    return f"The hold of {merchant} has ended. Later payouts go to the bank by themselves; this one waits for its release."
+    return f"The hold of {merchant} has ended. Later payouts are sent automatically; this payout waits for its release."
 
 
 @allowed(OperatorAction.READ_MONEY, OperatorAction.RELEASE_PAYOUTS)

@@ -32,7 +32,7 @@ ACTIONS = (
     ("passkey.", "Passkeys"),
     ("sign-in.", "Sign-ins at the provider"),
 )
-_EMPTY = "Nothing yet. Each change, and each look at a consumer's name, stands here with the person and the reason."
+_EMPTY = "No entries yet. Each change, and each reveal of a consumer's name, gets an entry with the person and the reason."
 
 
 def _id_of(text: str) -> UUID | None:

@@ -79,7 +79,7 @@ async def add(request: Request, desk: OperatorDesk) -> Response:
     links = [
         (
             f"{_MERCHANTS}/{new.merchant.merchant_id}",
-            "Go on to the merchant: terms, and the first owner of its team",
+            "Continue to the merchant: terms, and the first owner of its team",
         )
     ]
     shown = {

@@ -90,7 +90,7 @@ def _paused(found: list[PausedMerchant]) -> PageContext:
         [cell(each.name, f"{PATH}/merchants/{each.merchant_id}"), cell(when(each.since))] for each in found
     ]
     return table(
-        "Paused after a return, until another bank account is in force",
+        "Paused after a return, until another bank account takes effect",
         [cell("Merchant"), cell("Since")],
         rows,
         text,

@@ -35,8 +35,8 @@ async def queue_section(context: Context) -> PageContext:
     rows = [_row(context, found[name], *words) for name, words in SHOWN.items()]
     made = table("Queues", columns, rows, "")
     words = (
-        "What is due, and no process works on it yet. What waits for a later try is not counted. A queue is short when the background"
-        " jobs run: its oldest entry waits for seconds."
+        "Due entries that no process has claimed yet. Entries that wait for a later retry are not counted. While the background"
+        " jobs run, the oldest entry waits for only a few seconds."
     )
     made["texts"] = [words]
     return made

@@ -116,7 +116,9 @@ async def _lead(context: Context, now: datetime) -> str:
         return "Orders whose score is neither good enough to approve nor bad enough to decline"
     soon = f", {found.running_out:,} of them soon" if found.running_out else ""
     verb = "waits" if found.waiting == 1 else "wait"
-    return f"{found.waiting:,} {verb} at all merchants{soon}. What nobody answers in time is declined."
+    return (
+        f"{found.waiting:,} {verb} at all merchants{soon}. An order that nobody answers in time is declined."
+    )
 
 
 def _row(each: ListedReview, view: ReviewState, now: datetime) -> list[PageContext]:

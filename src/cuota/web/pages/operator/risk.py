@@ -154,7 +154,7 @@ async def try_limits(request: Request, desk: OperatorDesk) -> Response:
     score = replace(policy.score, threshold=points, refer_from=refer_from)
     other = replace(policy, exposure=exposure, score=score)
     if one_simulation.locked():
-        text = "Somebody tries other limits right now. Send the form again in a moment."
+        text = "Another person is trying other limits right now. Send the form again in a moment."
         return _page(request, desk, policy, None, {"": text})
     async with one_simulation:
         now = context.now()

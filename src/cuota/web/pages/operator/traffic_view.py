@@ -63,9 +63,7 @@ def _rates(hour: Hour, found: list[Minute], now: datetime) -> PageContext:
         )
         texts = [summed]
         if hour.refused:
-            texts.append(
-                f"{hour.refused:,} more requests were refused at once, because there was no room for them (503)."
-            )
+            texts.append(f"{hour.refused:,} more requests were refused at once because of overload (503).")
         shown["texts"] = texts
     return shown
 

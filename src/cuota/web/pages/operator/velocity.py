@@ -46,7 +46,7 @@ async def velocity(request: Request, desk: OperatorDesk) -> Response:
             desk,
             "Velocity",
             here=RISK,
-            lead="What orders of all merchants share, from half of the policy's limit on",
+            lead="Values that orders of all merchants share, from half of the policy's limit",
         ),
         "sections": [*sections, section(links=[(RISK, "Risk")])],
     }

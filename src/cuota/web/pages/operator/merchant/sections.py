@@ -125,7 +125,7 @@ def _screening(context: Context, opened: OpenedOnboarding, root: str, *, decides
         cell("Alike", amount=True),
     ]
     rows = [_finding(each, root, decides=decides) for each in screening.findings]
-    empty = "No name is like one on the lists." if screening.screened_at else ""
+    empty = "No name is similar to a name on the lists." if screening.screened_at else ""
     return [section(texts=texts, pairs=pairs), table("Possible matches", columns, rows, empty)]
 
 

@@ -59,7 +59,7 @@ async def _page(
 async def _texts(context: Context, found: Merchant, held: Holds) -> list[str]:
     count, amount = await holds.could_stop(context.pool, found.merchant_id)
     waits = f"{count:,} payout{'' if count == 1 else 's'}, {money.shown(amount, found.currency)} together"
-    now = f"{waits}, which the bank was not asked about yet, and " if count else ""
+    now = f"{waits}, which were not sent to the bank yet, and " if count else ""
     stops = f"A hold of payouts stops {now}every payout that closes from now on."
     if not found.suspended:
         refused = "New orders and checkouts are refused within 5 seconds. Shoppers in an open checkout read that the shop cannot take the payment."
