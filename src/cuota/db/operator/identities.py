@@ -112,7 +112,7 @@ async def begin(session: Session, new: NewVisit, now: datetime, limits: Limits) 
 
 
 async def take(session: Session, browser_hash: bytes, state_hash: bytes, now: datetime) -> Taken | None:
-    """Use a visit up. Return None if this browser began no such visit, used the visit before, or if the visit has expired."""
+    """Use up a visit. Return None if this browser began no such visit, used the visit before, or if the visit has expired."""
     row = await session.fetchrow(_TAKE, browser_hash, state_hash, now)
     return None if row is None else Taken(*row)
 

@@ -92,7 +92,7 @@ class PasskeyStore(Protocol):
         """Store a challenge of this browser. Return False if there are too many challenges."""
 
     async def take(self, challenge: bytes, purpose: PasskeyPurpose, now: datetime) -> bool:
-        """Use a challenge of this browser up. Return False if the challenge does not exist, was used, or has expired."""
+        """Use up a challenge of this browser. Return False if the challenge does not exist, was used, or has expired."""
 
     async def find(self, handle: bytes | None, credential_id: bytes) -> Passkey | None:
         """Return the passkey with this credential, if it belongs to the person whom the handle names."""

@@ -49,7 +49,7 @@ class DeskPasskeys:
         )  # fmt: skip
 
     async def take(self, challenge: bytes, purpose: PasskeyPurpose, now: datetime) -> bool:
-        """Use a challenge of this browser up. Return False if the challenge does not exist, was used, or has expired."""
+        """Use up a challenge of this browser. Return False if the challenge does not exist, was used, or has expired."""
         return await passkeys.take(self.context.pool, self.browser_hash, challenge, purpose, now)
 
     async def find(self, handle: bytes | None, credential_id: bytes) -> Passkey | None:

@@ -118,7 +118,7 @@ async def read_link(context: Context, merchant_id: UUID, link_id: UUID, code: st
 
 
 async def enter(context: Context, merchant_id: UUID, link_id: UUID, code: str, place: Place) -> str | None:
-    """Use a link up and open a session. Return the session's secret, or None if the link no longer works."""
+    """Use up a link and open a session. Return the session's secret, or None if the link no longer works."""
     person = await read_link(context, merchant_id, link_id, code)
     if person is None:
         return None

@@ -124,7 +124,7 @@ async def read_operator_link(context: Context, link_id: UUID, code: str) -> Oper
 
 
 async def enter_operator(context: Context, link_id: UUID, code: str, place: Place) -> str | None:
-    """Use a link up and open a session. Return the session's secret, or None if the link no longer works."""
+    """Use up a link and open a session. Return the session's secret, or None if the link no longer works."""
     person = await read_operator_link(context, link_id, code)
     if person is None:
         return None

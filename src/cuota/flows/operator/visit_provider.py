@@ -119,7 +119,7 @@ async def begin_visit(
 
 
 async def finish_visit(context: Context, secret: str, answer: ProviderAnswer) -> Returned:
-    """Use the visit up, and return the provider's claims about the person. Raises ProviderRefused, RailUnavailable."""
+    """Use up the visit, and return the provider's claims about the person. Raises ProviderRefused, RailUnavailable."""
     provider, name = context.rails.identity, rules_of(context).name
     assert provider is not None
     taken = await identities.take(

@@ -71,7 +71,7 @@ class Door(Protocol[V]):
         """Return the address of the person whom the link in the path signs in, or None if the link does not work."""
 
     async def use_link(self, request: Request, place: Place) -> str | None:
-        """Use the link in the path up. Return the text of the cookie, or None if the link no longer works."""
+        """Use up the link in the path. Return the text of the cookie, or None if the link no longer works."""
 
     async def new_app(self, context: Context, visit: V) -> tuple[str, str] | None:
         """Return the key of the app to set up, and its `otpauth://` address, or None if the person has an app."""
@@ -173,7 +173,7 @@ class Entrance(Generic[V]):
         return await self.door.email_of_link(request)
 
     async def use_link(self, request: Request) -> Response:
-        """Use the link up and open a session."""
+        """Use up the link and open a session."""
         if await self._email(request) is None:
             return self._dead(request)
         try:
