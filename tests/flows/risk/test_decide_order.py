@@ -291,9 +291,7 @@ async def test_a_decision_costs_a_reservation_and_a_read_before_the_charge(own: 
     from support.flows.buttons import opened, press
 
     [seen] = await opened(own, phone_number(), 1, "100.00")
-    sealed = {
-        own.context.policy.version
-    }  # only the first decision of a process also stores the policy's text
+    sealed = {own.context.policy.version}  # only a first decision also stores the policy's text
     await press(replace(own.context, pool=Counting(own.context.pool), sealed=sealed), seen)
     reserve, read, save, *after = asked
     begun = ("SELECT reserve_exposure(", "WITH agreed", "SELECT save_orders(")
