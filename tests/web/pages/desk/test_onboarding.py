@@ -209,7 +209,7 @@ async def test_every_page_says_that_the_merchant_is_not_approved_or_is_suspended
     assert "Your account is not approved yet" in page.text
     assert ("See what is missing" in page.text) is (Action.FILL_ONBOARDING in MAY[role])
     await suspend_merchant(context, str(merchant_id), hold=False)
-    assert "New orders are suspended" in (await staff.open("/desk")).text
+    assert "has suspended new orders" in (await staff.open("/desk")).text
 
 
 async def test_a_form_of_another_browser_is_refused(
