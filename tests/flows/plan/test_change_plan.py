@@ -70,7 +70,7 @@ async def test_nothing_is_charged_during_a_pause_and_reminders_name_the_change(o
     await whole(own)
 
 
-async def test_the_message_has_the_new_plan_and_the_change_keeps_when_it_was_sent(own: Own) -> None:
+async def test_the_message_has_the_new_plan_and_the_change_stores_the_time_of_the_message(own: Own) -> None:
     order_id = await order_of(own)
     days = {item.number: item.due_on + timedelta(days=7) for item in (await agreed(own, order_id)).plan[1:]}
     made = await change(own, order_id, MoveDates(days))
