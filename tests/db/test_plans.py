@@ -1,7 +1,7 @@
-"""No statement reads a growing table from end to end, so that its cost does not grow with the shop.
+"""No statement reads a growing table from end to end, so the cost of a statement does not grow with the shop.
 
-The tests plan three kinds of statements on tables with many rows: every statement of db, every statement inside the
-functions that save orders, and every statement that the flows really send.
+The tests plan three kinds of statements on tables with many rows: every statement of db, every statement inside the functions
+that save orders, and every statement that the flows really send.
 """
 
 from __future__ import annotations
@@ -38,43 +38,43 @@ FEW = {
 }  # fmt: skip
 # Statements that may read a whole table, each with the reason.
 ALLOWED = {
-    "charges._FAILED": "its index has only the failed charges, which an operator settles",
-    "claims._CLAIMERS": "its index has only the claimed deliveries",
-    "recalculate._MERCHANTS_OF_SHARDS": "only on a Citus cluster, where each shard reads its part; the operator runs it by hand",
-    "operator_figures._AGING": "its index holds only what is overdue and not written off",
-    "operator_figures._WAITING": "its index holds only the webhooks that wait",
-    "operator_figures._TO_DECIDE": "its index holds only the disputes that wait for the operator",
-    "reviews._WAITING": "its index holds only the reviews that wait for the operator",
-    "reviews._COUNT": "the same, counted",
-    "rail_figures._PENDING": "the operator asks for it by hand",
-    "rail_figures._WAITING": "its index holds only the events that are to be applied",
-    "story._FIND": "the operator looks for an order by a merchant's reference, by hand",
-    "clock._NEXT": "the sandbox's clock alone, on a developer's machine",
-    "clock._PAID": "the same",
-    "clock._DUE": "the same",
-    "clock._HAS_ORDERS": "the same",
-    "erasure._ORDERS": "only an operator runs it, by hand, to erase one consumer; browsers in a checkout are stored for only a month",
-    "erasure._OTHER_BROWSERS": "the same",
-    "erasure._ACCOUNT": "the same",
-    "erasure._MAILS": "the same",
-    "bank_accounts._HAVING": "a start of the sandbox gives test accounts to merchants of an earlier release",
-    "losses._LOSSES": "the operator's losses over the whole ledger, by hand",
-    "losses._MERCHANT_LOSSES": "the same",
-    "shared_signals._SHARED": "the operator's list of shared signals of a window, by hand",
-    "books._BALANCES": "the operator's trial balance over the whole ledger, by hand",
-    "books._MERCHANT_BALANCES": "the same",
-    "operator_list._PAYOUTS": "the operator's list of payouts, by hand",
-    "operator_list._TROUBLED": "the same, of payouts to look at",
-    "operator_list._TROUBLES": "the same, counted",
-    "operator_list._HELD": "its index holds only the payouts that are held",
-    "operator_list._COUNT_HELD": "the same, counted",
-    "onboardings._COUNT_TO_CHECK": "its index holds only the merchants with something to check",
-    "operator_list._TO_DECIDE": "the same, of disputes to decide",
-    "operator_list._PAUSED": "the same, of merchants whose payouts are paused",
-    "operator_list._DISPUTES": "the operator's list of disputes, by hand",
-    "sending._WAITING": "the operator's count of payouts that wait for a bank rail, by hand and at a start",
-    "settlements._MERCHANTS": "the operator's check of the whole ledger, by hand",
-    "hanging_receivers._HANGING": "the start of an advance of the sandbox's clock, on a developer's machine",
+    "charges._FAILED": "its index contains only the failed charges, which an operator settles",
+    "claims._CLAIMERS": "its index contains only the claimed deliveries",
+    "recalculate._MERCHANTS_OF_SHARDS": "it runs only on a Citus cluster, where each shard reads its part; the operator runs it by hand",
+    "operator_figures._AGING": "its index contains only overdue installments that are not written off",
+    "operator_figures._WAITING": "its index contains only the waiting webhooks",
+    "operator_figures._TO_DECIDE": "its index contains only the disputes that wait for the operator",
+    "reviews._WAITING": "its index contains only the waiting reviews",
+    "reviews._COUNT": "its index contains only the waiting reviews",
+    "rail_figures._PENDING": "the operator runs it by hand",
+    "rail_figures._WAITING": "its index contains only the events that are not applied yet",
+    "story._FIND": "the operator runs it by hand to find an order by a merchant's reference",
+    "clock._NEXT": "it runs only with the sandbox's clock, on a developer's machine",
+    "clock._PAID": "it runs only with the sandbox's clock, on a developer's machine",
+    "clock._DUE": "it runs only with the sandbox's clock, on a developer's machine",
+    "clock._HAS_ORDERS": "it runs only with the sandbox's clock, on a developer's machine",
+    "erasure._ORDERS": "an operator runs it by hand to erase one consumer; browsers in a checkout are stored for only a month",
+    "erasure._OTHER_BROWSERS": "an operator runs it by hand to erase one consumer",
+    "erasure._ACCOUNT": "an operator runs it by hand to erase one consumer",
+    "erasure._MAILS": "an operator runs it by hand to erase one consumer",
+    "bank_accounts._HAVING": "a start of the sandbox runs it to give test accounts to merchants of an earlier release",
+    "losses._LOSSES": "the operator opens the losses over the whole ledger by hand",
+    "losses._MERCHANT_LOSSES": "the operator opens the losses over the whole ledger by hand",
+    "shared_signals._SHARED": "the operator opens the list of shared signals in a window by hand",
+    "books._BALANCES": "the operator opens the trial balance over the whole ledger by hand",
+    "books._MERCHANT_BALANCES": "the operator opens the trial balance over the whole ledger by hand",
+    "operator_list._PAYOUTS": "the operator opens the list of payouts by hand",
+    "operator_list._TROUBLED": "the operator opens the list of payouts to look at by hand",
+    "operator_list._TROUBLES": "the operator opens the page with the count of payouts to look at by hand",
+    "operator_list._HELD": "its index contains only the held payouts",
+    "operator_list._COUNT_HELD": "its index contains only the held payouts",
+    "onboardings._COUNT_TO_CHECK": "its index contains only the merchants with an item to check",
+    "operator_list._TO_DECIDE": "the operator opens the list of disputes to decide by hand",
+    "operator_list._PAUSED": "the operator opens the list of merchants with paused payouts by hand",
+    "operator_list._DISPUTES": "the operator opens the list of disputes by hand",
+    "sending._WAITING": "it counts the payouts that wait for a bank rail, by hand and at a start",
+    "settlements._MERCHANTS": "the operator checks the whole ledger by hand",
+    "hanging_receivers._HANGING": "it runs at the start of an advance of the sandbox's clock, on a developer's machine",
 }
 
 

@@ -1,4 +1,4 @@
-"""A merchant's onboarding as forms fill it in, and a screening rail that does what a test says."""
+"""The data of a merchant's onboarding as forms send it, and a screening rail that a test controls."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ BUSINESS = {
 }  # fmt: skip
 OWNER = {"name": "Jordan Rivera", "born": "03/09/1979", "share": "60", "controlling": "yes"}
 NOTE = EvidenceFile("registration.txt", "text/plain", b"Registered in California.")
-# Somebody of the merchant's team whose name is in no table, and somebody of the operator.
+# A person of the merchant's team who is in no table, and a person of the operator.
 THEIRS = Hand(Actor(None))
 RISK = OperatorActor(None, user="risk")
 
 
 async def fill(context: Context, merchant_id: UUID, *, business: str = "", owner: str = "") -> None:
-    """Enter everything that a merchant must enter, with these names instead of the usual ones."""
+    """Enter all data of a merchant, with these names instead of the usual names."""
     named = {**BUSINESS, "legal_name": business} if business else BUSINESS
     seen = (await read_checklist(context, merchant_id)).facts.version
     await change_business(context, merchant_id, THEIRS, read_business(named), seen)
@@ -50,14 +50,14 @@ async def fill(context: Context, merchant_id: UUID, *, business: str = "", owner
 
 
 async def stored(context: Context, merchant_id: UUID) -> Merchant:
-    """Return the merchant as it is stored now."""
+    """Return the stored merchant."""
     found = await merchants.read(context.pool, merchant_id)
     assert found is not None
     return found
 
 
 async def state_of(context: Context, merchant_id: UUID, item: Item) -> ItemState:
-    """Return the state of an item now."""
+    """Return the current state of an item."""
     return (await read_checklist(context, merchant_id)).checklist[item].state
 
 
@@ -70,14 +70,14 @@ async def finding_of(context: Context, merchant_id: UUID) -> Finding:
 async def decide(
     context: Context, merchant_id: UUID, item: Item, *, accepted: bool = True, reason: str = "checked"
 ) -> None:
-    """Decide about an item as it is now."""
+    """Decide about the current state of an item."""
     seen = (await read_checklist(context, merchant_id)).checklist[item].about
     merchant = await stored(context, merchant_id)
     await decide_item(context, merchant, RISK, item, seen, reason, accepted=accepted)
 
 
 async def approve(context: Context, merchant_id: UUID) -> None:
-    """Fill in everything, screen the names, and accept every item."""
+    """Enter all data, screen the names, and accept every item."""
     await fill(context, merchant_id)
     assert await screen_merchant(context, merchant_id) is None
     for item in Item:
@@ -86,7 +86,7 @@ async def approve(context: Context, merchant_id: UUID) -> None:
 
 
 class TestRail:
-    """A screening rail that finds what the test says, or does not answer."""
+    """A screening rail that returns the matches that the test sets, or does not answer."""
 
     __test__ = False
     name = "testing"
@@ -104,6 +104,6 @@ class TestRail:
 
 
 def with_screening(context: Context, rail: TestRail | None) -> Context:
-    """Return the context with another screening rail, or with none."""
+    """Return the context with another screening rail, or without one."""
     bounded = None if rail is None else BoundedScreeningRail(rail)
     return replace(context, rails=replace(context.rails, screening=bounded))

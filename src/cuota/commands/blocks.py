@@ -28,7 +28,9 @@ def consumer_block(options: argparse.Namespace) -> int:
     after = {"kind": kind.value, "until": until.isoformat() if until else None}
     done = run(flow, _about("consumer.block", options, after))
     ends = f"until {options.until.isoformat()}" if options.until else "until `cuota consumer unblock`"
-    lines = [f"Blocked {ends}: {BLOCK_WORDS[kind]}. New orders are declined; what is owed can still be paid."]
+    lines = [
+        f"Blocked {ends}: {BLOCK_WORDS[kind]}. New orders are declined; the consumer can still pay open installments."
+    ]
     lines += [
         f"At the same moment, order {each.order_id} was being decided: it is {each.state or 'still being decided or charged'}."
         for each in done.meanwhile

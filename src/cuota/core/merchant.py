@@ -101,7 +101,7 @@ def require_selling(merchant: Merchant, *, sandbox: bool) -> None:
     if may_sell(merchant, sandbox=sandbox):
         return
     if merchant.suspended:
-        message = "New orders are suspended by your payment provider. Captures, voids and refunds go on. Ask your provider."
+        message = "Your payment provider has suspended new orders. Captures, voids and refunds still work. Ask your provider."
         raise Refused(Code.MERCHANT_SUSPENDED, message)
     message = (
         "Your account is not approved yet, so it cannot take real orders. The dashboard says under Business what is missing. The"

@@ -1,7 +1,7 @@
-"""The request log of merchants: collects their calls of the API, and writes them in batches, outside of every request.
+"""The request log of merchants: collects their API calls, and writes them in batches, outside of every request.
 
-A request only leaves its facts in a queue of bounded size. If the database is slow, the queue fills up, and further calls are
-dropped and counted: no request waits for the log. Bodies are masked before they are written (`core/wire/log_mask.py`).
+A request only puts its facts into a queue of limited size. If the database is slow, the queue fills up, and further calls are
+dropped and counted. So no request waits for the log. Bodies are masked before they are written (`core/wire/log_mask.py`).
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from cuota.web.server.metrics import count_logged
 
 MOST_WAITING = 2000
 MOST_WAITING_BYTES = 8 * 1024 * 1024
-# A longer body is named by its size only: masking it would take milliseconds.
+# For a longer body the log stores only the size, because masking would take milliseconds.
 LONGEST_BODY = 16 * 1024
 WRITTEN_AT_ONCE = 500
-# Masking is done in parts of a millisecond, so that requests get their turn.
+# Each part of the masking takes less than a millisecond, so other requests do not wait.
 MASKED_AT_ONCE = 25
 EVERY_SECONDS = 1.0
 LAST_SECONDS = 2.0
@@ -52,7 +52,7 @@ log = logging.getLogger("cuota.requests")
 
 @dataclass(slots=True)
 class CallRecord:
-    """What the log keeps of one call while it is answered. A longer body is kept as its length."""
+    """The data that the log collects about one call while it is answered. For a longer body, only the length is stored."""
 
     merchant_id: UUID
     client_id: str
@@ -68,7 +68,7 @@ class CallRecord:
             self.body = body
 
     def answered(self, chunk: bytes) -> None:
-        """Keep a part of the answer's body."""
+        """Keep a part of the response's body."""
         self.answer_size += len(chunk)
         if self.answer_size <= LONGEST_BODY:
             self.answer.append(chunk)
@@ -102,7 +102,7 @@ class RequestLog:
         self._wake = asyncio.Event()
 
     def begin(self, caller: Caller) -> CallRecord | None:
-        """Begin the record of a call; None if this merchant has no log, or while the queue is full."""
+        """Begin the record of a call. Return None if this merchant has no log, or while the queue is full."""
         if not caller.staffed:
             return None
         if len(self._waiting) >= MOST_WAITING or self._bytes >= MOST_WAITING_BYTES:
@@ -130,7 +130,7 @@ class RequestLog:
             self._wake.set()
 
     async def run(self, stop: asyncio.Event, gate: Callable[[], AbstractAsyncContextManager[None]]) -> None:
-        """Write the log until `stop`, at least every second. `gate` holds the writing back while a sandbox is copied."""
+        """Write the log until `stop`, at least every second. `gate` delays the writing while a sandbox is copied."""
         ending = asyncio.ensure_future(stop.wait())
         while not stop.is_set():
             self._wake.clear()
@@ -144,7 +144,7 @@ class RequestLog:
                 await self.flush()
 
     async def flush(self) -> None:
-        """Write what waits now. What the database cannot take stays in the queue, and is tried again."""
+        """Write the waiting calls. Calls that the database refuses stay in the queue and are retried."""
         for _ in range(len(self._waiting) // WRITTEN_AT_ONCE + 1):
             batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), WRITTEN_AT_ONCE))]
             self._bytes -= sum(each.size for each in batch)
@@ -161,7 +161,7 @@ class RequestLog:
                 self._again([ended for ended, _ in pairs])
                 good = False
             except Exception:
-                # An entry that can never be written must not hold up the others for ever.
+                # An entry that can never be written must not block the other entries forever.
                 log.exception("request log lost calls")
                 count_logged("dropped", len(pairs))
             else:
@@ -169,7 +169,7 @@ class RequestLog:
         return good
 
     async def _entries(self, batch: list[_Ended]) -> dict[UUID, list[tuple[_Ended, NewApiRequest]]]:
-        """Return what is to be written, by merchant."""
+        """Return the calls to write, by merchant."""
         by_merchant: dict[UUID, list[tuple[_Ended, NewApiRequest]]] = defaultdict(list)
         for at, ended in enumerate(batch):
             try:
@@ -184,7 +184,7 @@ class RequestLog:
         return by_merchant
 
     def _again(self, calls: list[_Ended]) -> None:
-        """Put calls back at the front. What no longer fits is dropped."""
+        """Put calls back at the front of the queue. Calls that no longer fit are dropped."""
         free = max(0, MOST_WAITING - len(self._waiting))
         count_logged("dropped", max(0, len(calls) - free))
         self._waiting.extendleft(reversed(calls[:free]))
@@ -208,7 +208,7 @@ class RequestLog:
 
 
 def _masked(body: bytes, size: int, mask: Callable[[Any], Any]) -> tuple[str | None, dict[str, Any]]:
-    """Return the masked text of a body, or a note in brackets; and the masked object, empty if it is none."""
+    """Return the masked text of a body, or a note in brackets; and the masked object, empty if the body is no object."""
     if not size:
         return None, {}
     if size > LONGEST_BODY:
@@ -221,10 +221,10 @@ def _masked(body: bytes, size: int, mask: Callable[[Any], Any]) -> tuple[str | N
 
 
 def _order_id(told: dict[str, Any], path_id: str) -> str | None:
-    """Return the order that a call is about: the answer names it, or the path.
+    """Return the order that a call is about. The response names the order, or the path does.
 
-    A path may have a checkout's token in the place of the id. The token opens the checkout, so it is not stored: it is a UUID of
-    another version.
+    A path may have a checkout's token in place of the order id. The token opens the checkout, so the log does not store it: a
+    token is a UUID of another version.
     """
     named = told.get("orderId")
     for text in (named, path_id):

@@ -1,4 +1,4 @@
-"""What is accepted as a business, and how each wrong field is explained."""
+"""Which businesses are accepted, and how each wrong field is explained."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def test_a_business_is_read_as_it_was_typed() -> None:
 
 
 @pytest.mark.parametrize("typed", ["123456789", "12-3456789", "12 345 6789", "1-2-3-4-5-6-7-8-9"])
-def test_an_ein_is_nine_digits_however_they_are_grouped(typed: str) -> None:
+def test_an_ein_has_nine_digits_in_any_grouping(typed: str) -> None:
     assert read_business({**BUSINESS, "ein": typed}).ein == "12-3456789"
 
 
 @pytest.mark.parametrize(
     "typed", ["", "12345678", "1234567890", "12-345678a", "\N{FULLWIDTH DIGIT ONE}23456789", "12_3456789"]
 )
-def test_another_text_is_no_ein(typed: str) -> None:
+def test_another_text_is_not_an_ein(typed: str) -> None:
     assert "nine digits" in errors_of(ein=typed)["ein"]
 
 
 @pytest.mark.parametrize("prefix", ["00", "07", "17", "28", "49", "69", "89", "97"])
-def test_a_prefix_that_the_irs_never_assigned_is_no_ein(prefix: str) -> None:
+def test_a_prefix_that_the_irs_never_assigned_is_refused(prefix: str) -> None:
     assert f"No EIN begins with {prefix}" in errors_of(ein=f"{prefix}3456789")["ein"]
 
 
@@ -65,17 +65,17 @@ def test_a_website_may_be_typed_without_https(typed: str, kept: str) -> None:
     ["", "northwind", "javascript:alert(1)", "https://user@northwind.example", "https://a b.example", "x" * 201,
      "https://evil.example\\@good.example/", "https://-a.example", "https://northwind.example/\n"],
 )  # fmt: skip
-def test_another_text_is_no_website(typed: str) -> None:
+def test_another_text_is_not_a_website(typed: str) -> None:
     assert "website" in errors_of(website=typed)
 
 
-def test_all_wrong_fields_are_named_at_once_in_the_order_of_the_form() -> None:
+def test_the_errors_name_all_wrong_fields_in_the_order_of_the_form() -> None:
     empty = errors_of(**dict.fromkeys(BUSINESS, ""))
     named = ["legal_name", "ein", "type", "website", "address_line1", "city", "state", "postcode", "sells"]
     assert list(empty) == named
 
 
-def test_the_same_trading_name_is_no_name_of_its_own() -> None:
+def test_a_trading_name_that_equals_the_legal_name_is_empty() -> None:
     assert read_business({**BUSINESS, "trading_name": BUSINESS["legal_name"]}).trading_name == ""
 
 

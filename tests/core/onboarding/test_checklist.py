@@ -36,7 +36,7 @@ EMPTY = OnboardingFacts(None, 0, [], None, [], None, NEVER, {})
 
 
 def decided(facts: OnboardingFacts, *rejected: Item) -> OnboardingFacts:
-    """Decide about everything as it is: accept all but the rejected items."""
+    """Decide about the current state of every item: accept all except the rejected items."""
     found = checklist(facts)
     decisions = {
         item: ItemDecision(item, item not in rejected, found[item].about, "why", "Ana", NOW)
@@ -53,14 +53,14 @@ def finding(state: FindingState) -> Finding:
     return Finding(ONE, b"s", SubjectKind.OWNER, ONE, "list", "1", "V", "", 99, NOW, state, None, None, None)
 
 
-def test_of_a_new_merchant_everything_is_missing_and_each_item_says_what() -> None:
+def test_every_item_of_a_new_merchant_is_missing_and_says_what_is_missing() -> None:
     found = checklist(EMPTY)
     assert set(states(found).values()) == {ItemState.MISSING}
     assert all(each.missing for each in found.items)
     assert not found.to_check
 
 
-def test_what_was_entered_is_to_be_checked() -> None:
+def test_a_new_entry_must_be_checked() -> None:
     found = checklist(FULL)
     assert {each for each, state in states(found).items() if state is ItemState.TO_CHECK} == DECIDABLE
     assert found.to_check
@@ -72,7 +72,7 @@ def test_a_merchant_is_approved_when_all_items_are_accepted() -> None:
 
 
 @pytest.mark.parametrize("item", sorted(DECIDABLE))
-def test_one_rejected_item_is_no_approval(item: Item) -> None:
+def test_one_rejected_item_prevents_the_approval(item: Item) -> None:
     found = checklist(decided(FULL, item))
     assert found[item].state is ItemState.REJECTED
     assert (found.approved, found.rejected) == (False, True)
@@ -92,15 +92,13 @@ def test_one_rejected_item_is_no_approval(item: Item) -> None:
         (replace(FULL, documents=[replace(FULL.documents[0], document_id=TWO)]), Item.DOCUMENTS),
     ],
 )
-def test_a_decision_no_longer_counts_after_a_change_of_what_it_was_about(
-    changed: OnboardingFacts, item: Item
-) -> None:
+def test_a_decision_no_longer_counts_after_its_item_has_changed(changed: OnboardingFacts, item: Item) -> None:
     found = checklist(replace(changed, decisions=decided(FULL, item).decisions))
     assert found[item].state is ItemState.TO_CHECK
     assert found[item].decision is not None
 
 
-def test_owners_without_anybody_who_controls_the_business_are_not_complete() -> None:
+def test_owners_are_not_complete_if_nobody_controls_the_business() -> None:
     alone = Owner(ONE, 1, OwnerDetails("Jordan Rivera", date(1980, 5, 17), 6000, controlling=False))
     found = checklist(replace(FULL, owners=[alone]))[Item.OWNERS]
     assert found.state is ItemState.MISSING
@@ -117,11 +115,11 @@ def test_owners_without_anybody_who_controls_the_business_are_not_complete() -> 
         (replace(CLEAN, findings=(finding(FindingState.CLEARED),)), ItemState.ACCEPTED),
         (replace(CLEAN, findings=(finding(FindingState.CLEARED), finding(FindingState.OPEN))), ItemState.TO_CHECK),
         (replace(CLEAN, findings=(finding(FindingState.OPEN), finding(FindingState.CONFIRMED))), ItemState.REJECTED),
-        # A rail that does not answer later takes away nothing that it said before.
+        # If a rail does not answer later, its earlier results still count.
         (replace(CLEAN, problem="no answer"), ItemState.ACCEPTED),
     ],
 )  # fmt: skip
-def test_the_screening_follows_from_what_was_screened_and_decided(
+def test_the_state_of_the_screening_follows_from_the_screened_names_and_the_decisions(
     screening: Screening, state: ItemState
 ) -> None:
     found = checklist(replace(decided(FULL), screening=screening))
@@ -129,6 +127,6 @@ def test_the_screening_follows_from_what_was_screened_and_decided(
     assert found.approved is (state is ItemState.ACCEPTED)
 
 
-def test_a_rail_that_does_not_answer_is_asked_after_a_minute_and_then_at_longer_intervals() -> None:
+def test_a_rail_that_does_not_answer_is_called_again_after_a_minute_and_then_at_longer_intervals() -> None:
     waits = [retry_at(tries, NOW) - NOW for tries in (1, 2, 3, 7, 1000)]
     assert waits == [timedelta(minutes=minutes) for minutes in (1, 2, 4, 60, 60)]

@@ -1,4 +1,4 @@
-"""Who is named as an owner, and what all shares may add up to."""
+"""Which owners are accepted, and the limit for the sum of all shares."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def errors_of(**changed: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("typed", ["05/17/1980", "5/17/1980", "1980-05-17"])
-def test_a_date_of_birth_is_read_as_people_and_browsers_write_it(typed: str) -> None:
+def test_a_date_of_birth_is_read_in_the_formats_of_people_and_browsers(typed: str) -> None:
     found = read_owner({**OWNER, "born": typed}, TODAY)
     assert found == OwnerDetails("Jordan Rivera", date(1980, 5, 17), 6000, controlling=True)
 
@@ -28,7 +28,7 @@ def test_a_date_of_birth_is_read_as_people_and_browsers_write_it(typed: str) -> 
 @pytest.mark.parametrize(
     "typed", ["", "17.05.1980", "02/30/1980", "05/17/80", "1899-12-31", "2026-11-23", "x"]
 )
-def test_another_text_is_no_date_of_birth(typed: str) -> None:
+def test_another_text_is_not_a_date_of_birth(typed: str) -> None:
     assert set(errors_of(born=typed)) == {"born"}
 
 
@@ -37,7 +37,7 @@ def test_a_share_is_a_percentage(typed: str) -> None:
     assert set(errors_of(share=typed)) == {"share"}
 
 
-def test_less_than_a_quarter_is_named_only_if_the_person_controls_the_business() -> None:
+def test_an_owner_of_less_than_a_quarter_must_control_the_business() -> None:
     assert "25 %" in errors_of(share="24.99", controlling="")["share"]
     assert read_owner({**OWNER, "share": "25", "controlling": ""}, TODAY).share == 2500
     assert read_owner({**OWNER, "share": "0"}, TODAY).share == 0
@@ -48,7 +48,7 @@ def test_a_name_has_letters(typed: str) -> None:
     assert set(errors_of(name=typed)) == {"name"}
 
 
-def test_the_owners_own_at_most_everything() -> None:
+def test_the_shares_of_the_owners_are_at_most_one_hundred_percent() -> None:
     half = OwnerDetails("A", date(1980, 1, 1), 5000, controlling=True)
     require_shares([half, half])
     with pytest.raises(BadOnboarding, match=r"100\.01 %"):

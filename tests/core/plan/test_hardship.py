@@ -228,4 +228,4 @@ def test_written_off_payments_are_left_alone() -> None:
     everything = [
         replace(item, written_off_at=NOW) if item.number > 1 else item for item in overdue(200, 2, 3, 4)
     ]
-    assert "Nothing of this plan" in str(refused(PausePlan(7), everything))
+    assert "This plan cannot be changed" in str(refused(PausePlan(7), everything))

@@ -21,7 +21,7 @@ Team = tuple[str, UUID, UUID, Callable[[], Awaitable[None]]]
 
 
 async def of_merchant(own: Own) -> Team:
-    """The table, a person without rights, an owner who came later, and a change of the first person's role."""
+    """The table, a person without rights, an owner who was added later, and a change of the first person's role."""
     context, merchant_id = own.context, own.merchant.merchant_id
 
     async def invited(email: str, role: Role) -> UUID:
@@ -39,7 +39,7 @@ async def of_merchant(own: Own) -> Team:
 
 
 async def of_operator(own: Own) -> Team:
-    """The same for the operator's team."""
+    """The same four values for the operator's team."""
 
     async def invited(email: str, role: OperatorRole) -> UUID:
         return (

@@ -1,4 +1,4 @@
-"""A merchant, and a screening rail that finds what a test says."""
+"""A merchant, and a screening rail that finds the matches that a test sets."""
 
 from __future__ import annotations
 

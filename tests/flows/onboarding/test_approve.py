@@ -1,4 +1,4 @@
-"""A new merchant that must be approved: refused and held until every item is accepted, and again after a rejection."""
+"""A new merchant that must be approved: it is refused and held until every item is accepted, and again after a rejection."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def new(context: Context) -> UUID:
 
 
 async def actions(context: Context, merchant_id: UUID) -> list[str]:
-    """What stands in the operator's log about the merchant, in order, without what the merchant's people did."""
+    """The actions about the merchant in the operator's log, in order, without the actions of the merchant's people."""
     rows = await context.pool.fetch(
         "SELECT action FROM operator_log WHERE about = $1 ORDER BY entry_id", merchant_id
     )
@@ -52,7 +52,7 @@ async def actions(context: Context, merchant_id: UUID) -> list[str]:
 
 
 async def told(context: Context, merchant_id: UUID) -> list[str]:
-    """What stands in the merchant's own audit log, in order."""
+    """The actions in the merchant's own audit log, in order."""
     rows = await context.pool.fetch(
         "SELECT action FROM audit_log WHERE merchant_id = $1 ORDER BY entry_id", merchant_id
     )
@@ -77,7 +77,7 @@ async def test_with_the_setting_a_new_merchant_is_refused_and_held_and_older_one
     assert may_sell(older, sandbox=False)
 
 
-async def test_the_merchant_is_approved_with_the_last_accepted_item_and_both_logs_say_so(
+async def test_accepting_the_last_item_approves_the_merchant_and_both_logs_say_so(
     context: Context, new: UUID
 ) -> None:
     await fill(context, new)
@@ -102,7 +102,7 @@ async def _since(context: Context, merchant_id: UUID) -> object:
     return row["to_check_since"]
 
 
-async def test_a_screening_that_finds_nothing_may_be_the_last_item(context: Context, new: UUID) -> None:
+async def test_a_screening_without_a_match_can_be_the_last_item(context: Context, new: UUID) -> None:
     await fill(context, new)
     for item in DECIDABLE:
         await decide(context, new, item)
@@ -116,7 +116,7 @@ async def test_a_screening_that_finds_nothing_may_be_the_last_item(context: Cont
 
 
 @pytest.mark.parametrize("item", sorted(DECIDABLE))
-async def test_a_rejection_ends_the_approval_and_another_acceptance_gives_it_back(
+async def test_a_rejection_ends_the_approval_and_a_new_acceptance_restores_it(
     context: Context, new: UUID, item: Item
 ) -> None:
     await approve(context, new)
@@ -132,7 +132,7 @@ async def test_a_rejection_ends_the_approval_and_another_acceptance_gives_it_bac
     assert (await stored(context, new)).onboarding is Onboarding.APPROVED
 
 
-async def test_a_change_after_the_approval_is_to_be_checked_and_the_shop_goes_on(
+async def test_a_change_after_the_approval_must_be_checked_and_the_shop_stays_open(
     context: Context, new: UUID
 ) -> None:
     await approve(context, new)
@@ -145,14 +145,16 @@ async def test_a_change_after_the_approval_is_to_be_checked_and_the_shop_goes_on
     assert (await onboardings.count_to_check(context.pool))[0] == 1
 
 
-async def test_another_bank_account_is_to_be_checked(context: Context, new: UUID) -> None:
+async def test_a_new_bank_account_must_be_checked(context: Context, new: UUID) -> None:
     await approve(context, new)
     await change_bank_account(context, new, read_bank_details(TEST_ROUTING, TEST_ACCOUNTS[1].number))
     assert await state_of(context, new, Item.BANK) is ItemState.TO_CHECK
     assert (await onboardings.count_to_check(context.pool))[0] == 1
 
 
-async def test_a_merchant_of_before_can_be_approved_and_is_never_stopped_by_a_rejection(own: Own) -> None:
+async def test_a_merchant_that_existed_before_the_setting_can_be_approved_and_a_rejection_does_not_stop_it(
+    own: Own,
+) -> None:
     context, merchant_id = own.context, own.merchant.merchant_id
     await fill(context, merchant_id)
     await decide(context, merchant_id, Item.BUSINESS, accepted=False)
@@ -163,7 +165,7 @@ async def test_a_merchant_of_before_can_be_approved_and_is_never_stopped_by_a_re
     assert (await stored(context, merchant_id)).onboarding is Onboarding.APPROVED
 
 
-async def test_nobody_accepts_what_changed_meanwhile(context: Context, new: UUID) -> None:
+async def test_nobody_can_accept_data_that_has_changed_in_the_meantime(context: Context, new: UUID) -> None:
     await fill(context, new)
     merchant = await stored(context, new)
     seen = (await read_checklist(context, new)).checklist[Item.BUSINESS].about
@@ -174,7 +176,7 @@ async def test_nobody_accepts_what_changed_meanwhile(context: Context, new: UUID
     assert (await actions(context, new))[-1] == "onboarding.accept.refused"
 
 
-async def test_nobody_decides_about_what_is_missing(context: Context, new: UUID) -> None:
+async def test_nobody_can_decide_about_a_missing_item(context: Context, new: UUID) -> None:
     with pytest.raises(BadOnboarding, match="Nothing was entered yet"):
         await decide(context, new, Item.BUSINESS)
 
@@ -188,10 +190,10 @@ async def test_the_same_decision_twice_is_one_decision(context: Context, new: UU
     assert row["made"] == 1
 
 
-async def test_an_acceptance_and_a_change_at_the_same_moment_never_approve_what_nobody_saw(
+async def test_an_acceptance_during_a_change_never_approves_data_that_the_operator_did_not_see(
     context: Context, new: UUID
 ) -> None:
-    """Whichever is first, an item is accepted only for what the operator saw."""
+    """Whichever comes first, the acceptance counts only for the data that the operator saw."""
     await fill(context, new)
     for version in range(1, 6):
         merchant = await stored(context, new)
@@ -205,7 +207,9 @@ async def test_an_acceptance_and_a_change_at_the_same_moment_never_approve_what_
         assert await state_of(context, new, Item.BUSINESS) is ItemState.TO_CHECK
 
 
-async def test_the_business_of_somebody_else_is_not_overwritten(context: Context, new: UUID) -> None:
+async def test_a_person_does_not_overwrite_a_business_that_another_person_has_changed(
+    context: Context, new: UUID
+) -> None:
     await fill(context, new)
     first, second = (read_business({**BUSINESS, "sells": text}) for text in ("Tents.", "Boots."))
     await change_business(context, new, THEIRS, first, 1)
@@ -223,7 +227,7 @@ async def test_a_second_click_adds_no_second_owner(context: Context, new: UUID) 
     assert len((await read_checklist(context, new)).facts.owners) == 1
 
 
-async def test_owners_that_are_added_at_the_same_moment_own_at_most_everything(
+async def test_owners_that_are_added_at_the_same_moment_own_at_most_one_hundred_percent(
     context: Context, new: UUID
 ) -> None:
     person = read_owner({**OWNER, "share": "40"}, context.now().date())
@@ -234,7 +238,9 @@ async def test_owners_that_are_added_at_the_same_moment_own_at_most_everything(
     assert sum(each.details.share for each in (await read_checklist(context, new)).facts.owners) == 8000
 
 
-async def test_a_person_who_is_no_longer_an_owner_is_kept_and_not_shown(context: Context, new: UUID) -> None:
+async def test_a_person_who_is_no_longer_an_owner_is_stored_and_not_shown(
+    context: Context, new: UUID
+) -> None:
     await fill(context, new)
     (owner,) = (await read_checklist(context, new)).facts.owners
     for _ in range(2):
@@ -245,7 +251,7 @@ async def test_a_person_who_is_no_longer_an_owner_is_kept_and_not_shown(context:
         await change_owner(context, new, THEIRS, owner.owner_id, owner.details, 1)
 
 
-async def test_the_merchant_cannot_remove_a_document_that_was_accepted(context: Context, new: UUID) -> None:
+async def test_the_merchant_cannot_remove_an_accepted_document(context: Context, new: UUID) -> None:
     await fill(context, new)
     (document,) = (await read_checklist(context, new)).facts.documents
     await decide(context, new, Item.DOCUMENTS)

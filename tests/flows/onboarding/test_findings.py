@@ -1,4 +1,4 @@
-"""A person decides about each possible match of a name, and the decision counts as long as the name and the entry are the same."""
+"""A person decides about each possible match of a name. The decision counts as long as the name and the entry stay the same."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ async def test_another_entry_of_the_list_is_another_possible_match(
     assert await state_of(context, merchant_id, Item.SCREENING) is ItemState.TO_CHECK
 
 
-async def test_what_was_cleared_for_one_name_does_not_count_for_another(
+async def test_a_decision_about_one_name_does_not_count_for_another_name(
     context: Context, merchant_id: UUID, rail: TestRail
 ) -> None:
     rail.found = {"Jordan Rivera": [MATCH], "Jordan Riviera": [MATCH]}
@@ -119,7 +119,7 @@ async def test_a_match_that_is_found_later_ends_an_approval_only_when_a_person_c
     assert (await stored(context, merchant_id)).onboarding is Onboarding.OPEN
 
 
-async def test_nothing_of_a_finding_stands_in_the_merchants_audit_log(
+async def test_the_merchants_audit_log_has_no_entry_about_a_finding(
     context: Context, merchant_id: UUID, rail: TestRail
 ) -> None:
     rail.found["Jordan Rivera"] = [MATCH]
@@ -132,7 +132,7 @@ async def test_nothing_of_a_finding_stands_in_the_merchants_audit_log(
     assert "screening.confirm" in [row["action"] for row in rows]
 
 
-async def test_two_people_who_decide_at_once_make_one_decision(
+async def test_if_two_people_decide_at_once_only_one_decision_is_made(
     context: Context, merchant_id: UUID, rail: TestRail
 ) -> None:
     rail.found["Jordan Rivera"] = [MATCH]

@@ -1,4 +1,4 @@
-"""Names are screened when they change, every day and by a button, by a rail that may be silent."""
+"""Names are screened after they change, every day, and after a press of a button. The rail may fail to answer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from support.own_service import Own
 MATCH = ScreeningMatch("list", "7", "Jordan Riviera", 91, "born 1955")
 
 
-async def test_names_are_screened_as_soon_as_they_are_entered_and_never_again_while_nothing_is_due(
+async def test_names_are_screened_as_soon_as_they_are_entered_and_not_again_until_they_are_due(
     context: Context, merchant_id: UUID, rail: TestRail
 ) -> None:
     assert await screen_due_names(context) == 0
@@ -42,7 +42,7 @@ async def test_names_are_screened_as_soon_as_they_are_entered_and_never_again_wh
     assert await state_of(context, merchant_id, Item.SCREENING) is ItemState.ACCEPTED
 
 
-async def test_the_job_screens_all_names_again_after_the_days_of_the_setting(
+async def test_the_job_screens_all_names_again_after_the_number_of_days_in_the_setting(
     own: Own, context: Context, merchant_id: UUID, rail: TestRail
 ) -> None:
     weekly = replace(context, settings=replace(context.settings, screening_days=7))
@@ -56,7 +56,7 @@ async def test_the_job_screens_all_names_again_after_the_days_of_the_setting(
         assert await state_of(weekly, merchant_id, Item.SCREENING) is ItemState.TO_CHECK
 
 
-async def test_a_changed_name_is_screened_at_once_and_until_then_it_is_to_be_checked(
+async def test_a_changed_name_must_be_checked_until_it_is_screened_which_happens_at_once(
     context: Context, merchant_id: UUID, rail: TestRail
 ) -> None:
     await fill(context, merchant_id)
@@ -70,7 +70,7 @@ async def test_a_changed_name_is_screened_at_once_and_until_then_it_is_to_be_che
     assert await state_of(context, merchant_id, Item.SCREENING) is ItemState.ACCEPTED
 
 
-async def test_a_rail_that_does_not_answer_leaves_the_item_to_check_and_is_tried_again(
+async def test_if_the_rail_does_not_answer_the_item_must_be_checked_and_the_job_retries(
     own: Own, context: Context, merchant_id: UUID, rail: TestRail
 ) -> None:
     rail.silent = True
@@ -88,7 +88,7 @@ async def test_a_rail_that_does_not_answer_leaves_the_item_to_check_and_is_tried
         assert await state_of(context, merchant_id, Item.SCREENING) is ItemState.ACCEPTED
 
 
-async def test_a_rail_that_fails_later_takes_no_approval_away(
+async def test_a_rail_that_fails_later_ends_no_approval(
     own: Own, context: Context, merchant_id: UUID, rail: TestRail
 ) -> None:
     await approve(context, merchant_id)
@@ -109,11 +109,11 @@ async def test_without_a_rail_nothing_is_screened_and_nothing_is_accepted(
     assert await state_of(none, merchant_id, Item.SCREENING) is ItemState.TO_CHECK
 
 
-async def test_a_name_that_changes_while_the_rail_is_asked_is_screened_too(
+async def test_a_name_that_changes_during_a_call_to_the_rail_is_screened_too(
     context: Context, merchant_id: UUID, rail: TestRail
 ) -> None:
     class Slow(TestRail):
-        """Changes the business while the first name is looked for."""
+        """Changes the business while the rail looks for the first name."""
 
         async def screen(self, request: ScreeningRequest) -> list[ScreeningMatch]:
             if not self.asked:
@@ -132,13 +132,13 @@ async def test_a_name_that_changes_while_the_rail_is_asked_is_screened_too(
     assert await state_of(context, merchant_id, Item.SCREENING) is ItemState.ACCEPTED
 
 
-async def test_two_workers_screen_a_merchant_once_and_a_dead_one_is_replaced(
+async def test_two_workers_screen_a_merchant_once_and_another_worker_continues_after_a_crash(
     own: Own, context: Context, merchant_id: UUID, rail: TestRail
 ) -> None:
     await fill(context, merchant_id)
     done = await asyncio.gather(*(screen_due_names(context) for _ in range(4)))
     assert sorted(done) == [0, 0, 0, 1]
-    # A worker claims, and dies before it asks.
+    # A worker claims the merchant, and dies before it calls the rail.
     await screenings.soon(context.pool, merchant_id, context.now())
     assert len(await screenings.claim(context.pool, context.now(), 10)) == 1
     assert await screen_due_names(context) == 0
@@ -152,7 +152,7 @@ async def test_the_rail_is_never_called_inside_a_transaction(
     pool: Pool = context.pool
 
     class Looking(TestRail):
-        """Counts the transactions that are open while the rail is asked."""
+        """Counts the transactions that are open during a call to the rail."""
 
         async def screen(self, request: ScreeningRequest) -> list[ScreeningMatch]:
             (row,) = await pool.fetch(

@@ -1,4 +1,4 @@
-"""A change of a plan for a consumer in hardship: kept with its text, told to the consumer, and found whole by verify."""
+"""A change of a plan in hardship is stored with its text and sent to the consumer, and `cuota verify` finds no error."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ async def test_nothing_is_charged_during_a_pause_and_reminders_name_the_change(o
     await whole(own)
 
 
-async def test_the_message_has_the_new_plan_and_the_change_keeps_when_it_was_sent(own: Own) -> None:
+async def test_the_message_has_the_new_plan_and_the_change_stores_the_time_of_the_message(own: Own) -> None:
     order_id = await order_of(own)
     days = {item.number: item.due_on + timedelta(days=7) for item in (await agreed(own, order_id)).plan[1:]}
     made = await change(own, order_id, MoveDates(days))
@@ -90,7 +90,7 @@ async def test_the_message_has_the_new_plan_and_the_change_keeps_when_it_was_sen
     await whole(own)
 
 
-async def test_a_waived_fee_is_cuotas_and_the_merchant_keeps_its_money(own: Own) -> None:
+async def test_cuota_bears_a_waived_fee_and_the_merchant_keeps_its_money(own: Own) -> None:
     order_id = await order_of(own, fee="8.00")
     made = await change(own, order_id, WaiveFee())
     assert made.waived == 600
@@ -103,7 +103,7 @@ async def test_a_waived_fee_is_cuotas_and_the_merchant_keeps_its_money(own: Own)
     await whole(own)
 
 
-async def test_after_a_waiver_a_full_refund_returns_the_fee_that_was_paid_and_no_more(own: Own) -> None:
+async def test_after_a_waiver_a_full_refund_returns_only_the_fee_that_was_paid(own: Own) -> None:
     order_id = await order_of(own, fee="8.00")
     await change(own, order_id, WaiveFee())
     answer = await own.auto_merchant.move({"orderId": str(order_id)}, "refund", "100.00")
@@ -113,7 +113,7 @@ async def test_after_a_waiver_a_full_refund_returns_the_fee_that_was_paid_and_no
     await whole(own)
 
 
-async def test_a_refund_after_smaller_payments_cuts_from_the_last_backwards(own: Own) -> None:
+async def test_a_refund_after_smaller_payments_reduces_the_last_payments_first(own: Own) -> None:
     order_id = await order_of(own)
     first = (await agreed(own, order_id)).plan[1].due_on
     await change(own, order_id, SmallerPayments(6, 14, first))
@@ -124,7 +124,7 @@ async def test_a_refund_after_smaller_payments_cuts_from_the_last_backwards(own:
     await whole(own)
 
 
-async def test_a_plan_that_a_card_is_charged_for_or_that_is_disputed_is_not_changed(own: Own) -> None:
+async def test_a_plan_cannot_be_changed_during_a_charge_or_a_dispute(own: Own) -> None:
     order_id = await order_of(own)
     mark = await mark_of(own, order_id, PausePlan(7))
     async with own.owner() as owner:
@@ -138,7 +138,7 @@ async def test_a_plan_that_a_card_is_charged_for_or_that_is_disputed_is_not_chan
         await change(own, order_id, PausePlan(7), mark)
 
 
-async def test_a_return_notice_does_not_pull_a_payment_back_that_was_moved_after_it(own: Own) -> None:
+async def test_a_return_notice_does_not_move_a_payment_back_to_an_earlier_day(own: Own) -> None:
     order_id = await order_of(own)
     await notice_return(own.context, own.auto_merchant.merchant_id, order_id, "UPS", "1Z999")
     await change(own, order_id, PausePlan(20))
@@ -148,7 +148,7 @@ async def test_a_return_notice_does_not_pull_a_payment_back_that_was_moved_after
     await whole(own)
 
 
-async def test_after_a_change_a_card_that_must_not_be_charged_is_not_charged_again(own: Own) -> None:
+async def test_a_change_does_not_allow_charges_to_a_card_that_must_not_be_charged(own: Own) -> None:
     created = await own.auto_merchant.create("100.00")
     await complete(own.service, own.auto_merchant.merchant_id, created, LOST_LATER, phone=PHONE)
     order_id = UUID(created["orderId"])
@@ -171,7 +171,7 @@ async def test_after_a_change_a_card_that_must_not_be_charged_is_not_charged_aga
     await whole(own)
 
 
-async def test_a_change_of_another_order_or_of_no_plan_is_refused(own: Own) -> None:
+async def test_a_change_of_another_order_or_of_an_order_without_a_plan_is_refused(own: Own) -> None:
     created = await own.auto_merchant.create("100.00")
     for merchant_id in (own.auto_merchant.merchant_id, own.merchant.merchant_id):
         with pytest.raises(CannotChange, match="no plan"):

@@ -1,4 +1,4 @@
-"""A change of a plan is made once: two people, a limit for one consumer, a crash, a lost answer, an erasure."""
+"""A change of a plan is made once, also by two people, at the limit of a consumer, after a crash, or a lost answer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from support.own_service import Own
 
 
 class LostAnswer(Pool):
-    """The service's pool; the answer of the first change of a plan is lost after the commit."""
+    """The service's pool. The answer to the first change of a plan is lost after the commit."""
 
     def __init__(self, own: Own) -> None:
         super().__init__(own.context.pool._pool)
@@ -44,7 +44,9 @@ class LostAnswer(Pool):
         return row
 
 
-async def test_of_two_people_at_the_same_moment_one_changes_the_plan_and_the_other_is_told(own: Own) -> None:
+async def test_if_two_people_change_a_plan_at_the_same_moment_one_succeeds_and_the_other_gets_a_message(
+    own: Own,
+) -> None:
     order_id = await order_of(own)
     mark = await mark_of(own, order_id, PausePlan(7))
     pauses = (change(own, order_id, PausePlan(days), mark) for days in (7, 10, 13))
@@ -54,7 +56,7 @@ async def test_of_two_people_at_the_same_moment_one_changes_the_plan_and_the_oth
     await whole(own)
 
 
-async def test_the_fees_waived_for_one_consumer_have_a_limit_within_a_year_also_at_two_moments_at_once(
+async def test_concurrent_waivers_for_one_consumer_never_exceed_the_limit_within_a_year(
     own: Own,
 ) -> None:
     ids = [await order_of(own, "400.00", fee="40.00") for _ in range(3)]
@@ -69,7 +71,7 @@ async def test_the_fees_waived_for_one_consumer_have_a_limit_within_a_year_also_
     assert (await preview_change(own.context, own.auto_merchant.merchant_id, left, WaiveFee())).new.waived > 0
 
 
-async def test_a_waiver_whose_process_died_before_the_plan_was_changed_does_not_count_for_ever(
+async def test_a_waiver_whose_process_died_before_the_change_stops_counting(
     own: Own, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order_id = await order_of(own, "400.00", fee="60.00")
@@ -89,7 +91,7 @@ async def test_a_waiver_whose_process_died_before_the_plan_was_changed_does_not_
     await whole(own)
 
 
-async def test_a_change_whose_answer_was_lost_is_made_once_and_told(own: Own) -> None:
+async def test_a_change_whose_answer_was_lost_is_made_once_and_sent_to_the_consumer(own: Own) -> None:
     order_id = await order_of(own, fee="8.00")
     mark = await mark_of(own, order_id, WaiveFee())
     struck = replace(own.context, pool=LostAnswer(own))
@@ -103,7 +105,7 @@ async def test_a_change_whose_answer_was_lost_is_made_once_and_told(own: Own) ->
     await whole(own)
 
 
-async def test_after_an_erasure_only_the_hash_of_a_change_is_left(own: Own) -> None:
+async def test_an_erasure_leaves_only_the_hash_of_a_change(own: Own) -> None:
     order_id = await order_of(own)
     made = await change(own, order_id, PausePlan(7))
     await send_messages(own.context)

@@ -79,7 +79,7 @@ async def test_a_first_payment_waits_for_the_bank_and_is_approved_once_the_consu
 @pytest.mark.parametrize(
     ("card", "reason"), [(ALWAYS, "authentication_failed"), (THEN_DECLINED, "card_declined")]
 )
-async def test_a_refused_confirmation_is_a_declined_card_and_another_card_pays(
+async def test_a_refused_confirmation_declines_the_card_and_another_card_can_pay(
     own: Own, card: str, reason: str
 ) -> None:
     order_id = await begun(own, card)

@@ -1,4 +1,4 @@
-"""A blocked consumer is declined, is told why, and can still pay. A block waits for what is being decided."""
+"""A blocked consumer is declined and told why, and can still pay. A block waits for orders that are being decided."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ async def test_the_name_that_asks_the_sandbox_for_an_approval_does_not_end_a_blo
     assert (await buy(own, phone, profile=profile)).status is Status.DECLINED
 
 
-async def test_a_block_ends_on_its_day_or_when_somebody_ends_it(own: Own) -> None:
+async def test_a_block_ends_on_its_day_or_when_a_person_ends_it(own: Own) -> None:
     phone = phone_number()
     await block(own, phone, days=2)
     assert (await buy(own, phone)).status is Status.DECLINED
@@ -83,7 +83,7 @@ async def test_a_block_ends_on_its_day_or_when_somebody_ends_it(own: Own) -> Non
         assert (await buy(own, phone)).status is Status.APPROVED
 
 
-async def test_a_blocked_consumer_can_pay_what_is_owed(own: Own) -> None:
+async def test_a_blocked_consumer_can_still_pay(own: Own) -> None:
     phone = phone_number()
     order = await buy(own, phone)
     await block(own, phone, BlockKind.UNPAID)
@@ -96,7 +96,7 @@ async def test_a_blocked_consumer_can_pay_what_is_owed(own: Own) -> None:
     assert all(item.paid for item in detail.shown.plan)
 
 
-async def test_of_two_blocks_at_the_same_moment_one_is_made(own: Own) -> None:
+async def test_if_two_people_block_a_consumer_at_the_same_moment_one_block_is_made(own: Own) -> None:
     phone = phone_number()
     done = await asyncio.gather(*(block(own, phone) for _ in range(5)), return_exceptions=True)
     assert sum(isinstance(each, Blocked) for each in done) == 1
@@ -106,7 +106,7 @@ async def test_of_two_blocks_at_the_same_moment_one_is_made(own: Own) -> None:
 
 
 async def begun(own: Own, phone: str, pressing: asyncio.Task[Any]) -> asyncio.Task[Blocked]:
-    """A block that is made while a press has not ended."""
+    """Block the consumer while a press is still in progress."""
     doing = asyncio.create_task(block(own, phone))
     async with own.owner() as owner:
         while not await owner.fetchval("SELECT count(*) FROM consumer_blocks"):  # noqa: ASYNC110, another session's row
@@ -119,7 +119,7 @@ async def one_checkout(own: Own, phone: str) -> Checkout:
     return (await opened(own, phone, 1, "100.00"))[0]
 
 
-async def test_a_block_waits_for_an_order_that_was_being_decided_without_it_and_says_what_became_of_it(
+async def test_a_block_waits_for_an_order_that_is_being_decided_and_reports_its_result(
     own: Own,
 ) -> None:
     phone = phone_number()
@@ -144,7 +144,7 @@ async def test_an_order_whose_history_is_read_after_the_block_is_declined(own: O
     assert [each.state for each in (await doing).meanwhile] == [Status.DECLINED]
 
 
-async def test_presses_beside_a_block_are_approved_before_it_or_declined(own: Own) -> None:
+async def test_presses_during_a_block_are_either_approved_before_it_or_declined(own: Own) -> None:
     phone = phone_number()
     seen = await opened(own, phone, 6, "20.00")
     results = await asyncio.gather(*(press(own.context, each) for each in seen[:3]), block(own, phone))
@@ -154,7 +154,7 @@ async def test_presses_beside_a_block_are_approved_before_it_or_declined(own: Ow
         assert (await press(own.context, each)).status is Status.DECLINED
 
 
-async def test_a_block_does_not_wait_for_ever_for_a_press_that_crashed(
+async def test_a_block_does_not_wait_forever_for_a_press_that_crashed(
     own: Own, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(blocking, "PATIENCE_SECONDS", 0.2)
@@ -165,7 +165,7 @@ async def test_a_block_does_not_wait_for_ever_for_a_press_that_crashed(
     assert [(each.order_id, each.state) for each in done.meanwhile] == [(seen.order.order_id, "")]
 
 
-async def test_the_database_keeps_one_block_at_a_time_and_no_other_kind(own: Own) -> None:
+async def test_the_database_refuses_a_second_current_block_and_an_unknown_kind(own: Own) -> None:
     consumer_id: UUID = own.context.vault.consumer_id(phone_number())
     insert = """INSERT INTO consumer_blocks (consumer_id, block_id, kind, blocked_at, blocked_by)
         VALUES ($1, gen_random_uuid(), $2, now(), 'Ana')"""

@@ -249,8 +249,7 @@ async def test_in_the_mode_on_the_model_s_points_count(own: Own) -> None:
     assert (await last(own))["score"] == without + 20
 
 
-async def test_the_model_of_one_merchant_never_decides_for_another(own: Own) -> None:
-    # The other merchant's mode is also on, and it names a model of the same version, but it has no model of its own.
+async def test_a_merchant_without_a_model_never_uses_the_model_of_another_merchant(own: Own) -> None:
     await _approvals(own, "on")
     order = await started(own.auto_merchant, additionalData={"customerIsMember": True})
     await complete(own.service, own.auto_merchant.merchant_id, order)
@@ -282,8 +281,7 @@ async def test_a_decision_costs_a_reservation_and_a_read_before_the_charge(own: 
     from support.flows.buttons import opened, press
 
     [seen] = await opened(own, phone_number(), 1, "100.00")
-    # A process's first decision under a policy also stores the policy's text. Every other decision costs this much.
-    sealed = {own.context.policy.version}
+    sealed = {own.context.policy.version}  # only a first decision also stores the policy's text
     await press(replace(own.context, pool=Counting(own.context.pool), sealed=sealed), seen)
     reserve, read, save, *after = asked
     begun = ("SELECT reserve_exposure(", "WITH agreed", "SELECT save_orders(")

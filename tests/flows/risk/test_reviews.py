@@ -1,4 +1,4 @@
-"""Orders between approved and declined: the referral, the answer of a person or of the job, and the decision that follows."""
+"""Orders between approved and declined: the referral, the answer of a person or of the job, and the later decision."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def own(settings: config.Settings, own_database: dict[str, Any], folder: P
         yield opened_under_it
 
 
-async def test_a_score_in_the_band_is_referred_and_stores_facts_but_no_decision_charge_or_plan(
+async def test_a_score_in_the_range_is_referred_and_stores_facts_but_no_decision_charge_or_plan(
     own: Own,
 ) -> None:
     order, _ = await referred(own)
@@ -63,7 +63,7 @@ async def test_a_score_in_the_band_is_referred_and_stores_facts_but_no_decision_
     assert (await verify(own.context.pool)).disagreements == []
 
 
-async def test_an_approval_is_the_fact_that_the_next_decision_uses(own: Own) -> None:
+async def test_an_approval_becomes_a_fact_of_the_next_decision(own: Own) -> None:
     order, phone = await referred(own)
     await reviews.approve(own.service, order)
     assert (await buy(own, order, phone)).status is Status.APPROVED
@@ -120,7 +120,7 @@ async def test_a_decline_decides_with_the_facts_of_the_referral_under_its_policy
     assert (await verify(own.context.pool)).disagreements == []
 
 
-async def test_what_nobody_answers_is_declined_by_the_job_and_not_before_its_time(own: Own) -> None:
+async def test_the_job_declines_an_order_without_an_answer_and_not_before_the_deadline(own: Own) -> None:
     order, _ = await referred(own)
     async with own.service.clock.moved(minutes=49):
         assert await settle_due_orders(own.context) == 0
@@ -134,7 +134,7 @@ async def test_what_nobody_answers_is_declined_by_the_job_and_not_before_its_tim
     assert (await verify(own.context.pool)).disagreements == []
 
 
-async def test_after_an_outage_of_hours_an_order_that_waited_is_declined_and_not_abandoned(own: Own) -> None:
+async def test_after_an_outage_of_hours_a_waiting_order_is_declined_and_not_abandoned(own: Own) -> None:
     order, _ = await referred(own)
     async with own.service.clock.moved(hours=5):
         assert await settle_due_orders(own.context) == 1
@@ -146,17 +146,17 @@ async def events(own: Own, order: dict[str, Any]) -> list[Any]:
     return list(await own.context.pool.fetch(sql, UUID(order["orderId"])))
 
 
-async def test_the_second_reviewer_is_told_who_answered_and_changes_nothing(own: Own) -> None:
+async def test_the_second_reviewer_sees_who_answered_and_changes_nothing(own: Own) -> None:
     order, _ = await referred(own)
     await reviews.approve(own.service, order)
     with pytest.raises(ReviewEnded, match=r"Ana Silva <ana@example.com> has approved this order already\."):
         await reviews.decline(own.service, order, BEN)
     assert (await reviews.stored(own.service, order))["state"] == "approved"
-    # The same answer once more, such as a second click, is no error.
+    # Repeating the same answer, such as by a second click, is not an error.
     await reviews.approve(own.service, order)
 
 
-async def test_after_the_deadline_nobody_approves_though_the_job_has_not_run_yet(own: Own) -> None:
+async def test_after_the_deadline_nobody_can_approve_even_if_the_job_has_not_run_yet(own: Own) -> None:
     order, _ = await referred(own)
     async with own.service.clock.moved(minutes=50):
         with pytest.raises(ReviewEnded, match="The time for an answer is over"):
@@ -171,7 +171,7 @@ async def test_an_order_that_was_never_referred_has_no_review(own: Own) -> None:
         await reviews.approve(own.service, await own.merchant.create())
 
 
-async def test_of_everybody_who_ends_a_review_at_the_same_moment_exactly_one_is_saved(own: Own) -> None:
+async def test_if_everybody_ends_a_review_at_the_same_moment_exactly_one_result_is_saved(own: Own) -> None:
     """Two reviewers, the job, the consumer's cancel control, and presses of the button in other tabs."""
     for _ in range(8):
         [seen] = await opened(own, phone_number(), 1, "150.00")
@@ -199,7 +199,7 @@ async def test_of_everybody_who_ends_a_review_at_the_same_moment_exactly_one_is_
     assert (await verify(own.context.pool)).disagreements == []
 
 
-async def test_many_presses_at_once_are_one_referral(own: Own) -> None:
+async def test_many_presses_at_once_make_one_referral(own: Own) -> None:
     [seen] = await opened(own, phone_number(), 1, "150.00")
     await asyncio.gather(*(press(own.context, seen) for _ in range(12)), return_exceptions=True)
     async with own.owner() as owner:
@@ -207,7 +207,7 @@ async def test_many_presses_at_once_are_one_referral(own: Own) -> None:
         assert await owner.fetchval("SELECT count(*) FROM consumer_reservations") == 0
 
 
-async def test_a_policy_that_refers_nobody_any_more_lets_an_approval_count(own: Own) -> None:
+async def test_an_approval_counts_under_a_policy_that_no_longer_refers_orders(own: Own) -> None:
     order, phone = await referred(own)
     await reviews.approve(own.service, order)
     plain = replace(
@@ -217,7 +217,7 @@ async def test_a_policy_that_refers_nobody_any_more_lets_an_approval_count(own: 
     assert (await buy(own, order, phone)).status is Status.APPROVED
 
 
-async def test_the_default_policy_refers_nobody(
+async def test_the_default_policy_refers_no_order(
     settings: config.Settings, own_database: dict[str, Any]
 ) -> None:
     async with opened_own(replace(settings, policy=None), own_database) as own:
@@ -226,7 +226,7 @@ async def test_the_default_policy_refers_nobody(
         assert (await buy(own, order, phone_number())).review is None
 
 
-async def test_the_metrics_count_referrals_how_reviews_end_and_what_runs_out(own: Own) -> None:
+async def test_the_metrics_count_referrals_results_of_reviews_and_missed_deadlines(own: Own) -> None:
     made: list[str] = []
     ended: list[str] = []
     seen: list[tuple[int, int]] = []
@@ -251,7 +251,7 @@ async def test_the_metrics_count_referrals_how_reviews_end_and_what_runs_out(own
     assert (await reviews.stored(own.service, second))["state"] == "unanswered"
 
 
-def test_every_way_in_which_a_review_ends_has_its_series_from_the_start() -> None:
+def test_the_metrics_show_every_result_of_a_review_from_the_start() -> None:
     for state in ReviewState:
         if state is not ReviewState.WAITING:
             metrics.count_review(state)

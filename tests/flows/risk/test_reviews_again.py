@@ -1,4 +1,4 @@
-"""What is stored about a review cannot be torn apart, is checked, repeated, explained, and tried with another policy."""
+"""The stored data of a review always agrees with its order. It can be verified, repeated, explained, and simulated."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def own(settings: config.Settings, own_database: dict[str, Any], folder: P
         "UPDATE orders SET review = 'declined', review_by = NULL",
     ],
 )
-async def test_the_database_refuses_what_would_tear_an_order_and_its_review_apart(
+async def test_the_database_refuses_changes_that_make_an_order_disagree_with_its_review(
     own: Own, change: str
 ) -> None:
     await referred(own)
@@ -49,7 +49,7 @@ async def test_the_database_refuses_what_would_tear_an_order_and_its_review_apar
             await owner.execute(change)
 
 
-async def test_an_answered_review_is_not_answered_again_even_by_hand(own: Own) -> None:
+async def test_the_database_refuses_a_second_answer_to_a_review(own: Own) -> None:
     order, _ = await referred(own)
     await reviews.approve(own.service, order)
     async with own.owner() as owner:
@@ -71,7 +71,9 @@ async def test_an_answered_review_is_not_answered_again_even_by_hand(own: Own) -
         ),
     ],
 )
-async def test_verify_finds_what_was_altered_behind_the_service(own: Own, change: str, named: str) -> None:
+async def test_verify_finds_data_that_was_changed_directly_in_the_database(
+    own: Own, change: str, named: str
+) -> None:
     order, _ = await referred(own)
     await reviews.decline(own.service, order)
     async with own.owner() as owner:
@@ -101,7 +103,7 @@ async def test_referrals_and_their_decisions_are_repeated_and_explained_in_words
     assert "referred to a person, who must answer by" in text
 
 
-async def test_a_referral_whose_facts_were_altered_differs_in_the_replay(own: Own) -> None:
+async def test_the_replay_reports_a_referral_with_changed_facts(own: Own) -> None:
     await referred(own)
     async with own.owner() as owner:
         await owner.execute("SET session_replication_role = replica")
@@ -113,7 +115,7 @@ async def test_a_referral_whose_facts_were_altered_differs_in_the_replay(own: Ow
     assert {"inputs", "referred"} <= set(difference.values)
 
 
-async def test_a_simulation_says_how_many_orders_a_policy_would_refer(own: Own) -> None:
+async def test_a_simulation_counts_the_orders_that_a_policy_would_refer(own: Own) -> None:
     waiting, _ = await referred(own)
     approved, phone = await referred(own)
     await reviews.approve(own.service, approved)

@@ -1,4 +1,4 @@
-"""A forging provider, and Cuota's side of it."""
+"""A forging provider, and the part of Cuota that calls it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ async def forger() -> AsyncIterator[Forger]:
 
 @pytest.fixture
 def elapsed() -> Elapsed:
-    """The clock of Cuota's side."""
+    """The clock of Cuota's part."""
     return Elapsed()
 
 
 @pytest.fixture
 async def provider(forger: Forger, elapsed: Elapsed) -> AsyncIterator[IdentityProvider]:
-    """Cuota's side."""
+    """The part of Cuota that calls the provider."""
     made = IdentityProvider(forger.settings(), now=elapsed)
     yield made
     await made.close()

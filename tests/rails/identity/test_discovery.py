@@ -1,4 +1,4 @@
-"""The provider's documents: checked before they are used, kept for an hour, and read again with a limit."""
+"""The provider's documents are checked before use, cached for an hour, and read again with a rate limit."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ WRONG: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("change", WRONG.values(), ids=WRONG)
-def test_a_wrong_document_is_not_used(change: dict[str, Any]) -> None:
+def test_a_wrong_document_is_refused(change: dict[str, Any]) -> None:
     document = {name: value for name, value in {**RIGHT, **change}.items() if value is not None}
     with pytest.raises(RailUnavailable):
         read_metadata(document, HTTPS)
 
 
-def test_a_right_document_is_used() -> None:
+def test_a_correct_document_is_used() -> None:
     found = read_metadata(RIGHT, HTTPS)
     assert (found.algorithms, found.auth_method, found.names_itself) == (
         ("RS256",),
@@ -76,7 +76,7 @@ async def test_the_documents_are_read_once_an_hour(
     assert (forger.asked[DISCOVERY], forger.asked["/keys"]) == (2, 2)
 
 
-async def test_unknown_keys_are_looked_for_once_a_minute_at_most(
+async def test_the_keys_are_read_again_for_unknown_keys_at_most_once_a_minute(
     forger: Forger, provider: IdentityProvider, elapsed: Elapsed
 ) -> None:
     await provider.claims(ASKED, "the-code")
@@ -88,7 +88,7 @@ async def test_unknown_keys_are_looked_for_once_a_minute_at_most(
         assert forger.asked["/keys"] == times, seconds
 
 
-async def test_a_new_key_is_found_and_a_withdrawn_one_is_refused(
+async def test_a_new_key_is_found_and_a_withdrawn_key_is_refused(
     forger: Forger, provider: IdentityProvider, elapsed: Elapsed
 ) -> None:
     await provider.claims(ASKED, "the-code")
@@ -108,7 +108,7 @@ async def test_a_new_key_is_found_and_a_withdrawn_one_is_refused(
     [(500, {}), (302, {}), (200, b"<html>"), (200, b"[]"), (200, b"{"), (200, b"[" * 30_000), (200, b'{"a": "' + b"x" * 70_000 + b'"}')],
     ids=["an error", "elsewhere", "a page", "a list", "half", "deep", "long"],
 )  # fmt: skip
-async def test_a_provider_that_answers_nonsense_is_like_one_that_does_not_answer(
+async def test_an_unreadable_response_counts_as_no_response(
     forger: Forger, provider: IdentityProvider, answer: tuple[int, object]
 ) -> None:
     forger.answers[DISCOVERY] = answer
@@ -117,7 +117,7 @@ async def test_a_provider_that_answers_nonsense_is_like_one_that_does_not_answer
     assert "/moved" not in forger.asked, "no redirect is followed"
 
 
-async def test_keys_that_cannot_be_read_are_like_none(forger: Forger, provider: IdentityProvider) -> None:
+async def test_unreadable_keys_count_as_no_keys(forger: Forger, provider: IdentityProvider) -> None:
     for keys in ({}, {"keys": []}, {"keys": 7}, {"keys": [{"kty": "RSA", "n": "!", "e": "AQAB"}]}):
         forger.answers["/keys"] = 200, keys
         with pytest.raises(RailUnavailable):
@@ -137,7 +137,7 @@ async def test_after_a_failure_people_do_not_wait_for_each_others_timeouts(
     assert (await provider.address(ASKED, again=False)).startswith(f"{forger.issuer}/authorize?")
 
 
-async def test_a_refused_code_is_no_outage_and_a_failing_token_endpoint_is(
+async def test_a_refused_code_is_not_an_outage_but_a_failing_token_endpoint_is(
     forger: Forger, provider: IdentityProvider
 ) -> None:
     forger.answers["/token"] = 400, {"error": "invalid_grant"}
@@ -160,7 +160,7 @@ async def test_a_provider_on_this_machine_is_called_only_if_the_settings_allow_i
 
 
 async def test_an_endpoint_on_a_private_address_is_not_called(forger: Forger) -> None:
-    """A provider that was broken into names an address inside the company's network."""
+    """A hacked provider names an address inside the company's network."""
     client = JsonClient(loopback=True, private=False)
     for address in ("http://10.0.0.1/token", "http://169.254.169.254/latest", "http://[fd00::1]/"):
         with pytest.raises(RailUnavailable, match="not on the public internet"):

@@ -1,4 +1,4 @@
-"""An ID token is accepted only if every check of OpenID Connect Core 1.0, section 3.1.3.7, holds."""
+"""An ID token is accepted only if every check of OpenID Connect Core 1.0, section 3.1.3.7, succeeds."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def by_public_key(forger: Forger) -> str:
 
 
 def by_own_key(forger: Forger) -> str:
-    """A key of the thief's, which the header names and brings along."""
+    """The attacker's key, which the token's header names and contains."""
     own = RSAKey.generate_key(2048)
     header = {"alg": "RS256", "kid": "k1", "jwk": own.as_dict(private=False)}
     return jwt.encode(header, forger.claims(), own, algorithms=["RS256"])
@@ -109,12 +109,16 @@ async def test_a_wrong_id_token_is_refused(forger: Forger, provider: IdentityPro
     [claim(), claim(aud=["cuota"]), claim(azp="cuota"), claim(at_hash=None), claim(auth_time=timedelta(seconds=-5)), claim(exp=timedelta(seconds=-20))],
     ids=["usual", "a list of one", "made for us", "without a hash of the access token", "with the time of the sign-in", "a clock that differs"],
 )  # fmt: skip
-async def test_a_right_id_token_is_accepted(forger: Forger, provider: IdentityProvider, forge: Forge) -> None:
+async def test_a_correct_id_token_is_accepted(
+    forger: Forger, provider: IdentityProvider, forge: Forge
+) -> None:
     forger.give(forge(forger))
     assert (await provider.claims(ASKED, "the-code"))["sub"] == "ana"
 
 
-async def test_of_several_keys_the_token_must_name_one(forger: Forger, provider: IdentityProvider) -> None:
+async def test_if_there_are_several_keys_the_token_must_name_one(
+    forger: Forger, provider: IdentityProvider
+) -> None:
     forger.publish(forger.key, RSAKey.generate_key(2048, {"kid": "k2"}))
     forger.give(jwt.encode({"alg": "RS256"}, forger.claims(), forger.key, algorithms=["RS256"]))
     with pytest.raises(ProofRefused):
@@ -133,7 +137,7 @@ async def test_the_code_is_sent_once_with_the_verifier_and_the_exact_address(
     assert SECRET.encode() not in heard, "the secret is in the header, encoded"
 
 
-async def test_the_secret_goes_into_the_form_if_the_provider_wants_it_there(
+async def test_the_secret_is_sent_in_the_form_if_the_provider_requires_it(
     forger: Forger, provider: IdentityProvider
 ) -> None:
     document = forger.metadata(token_endpoint_auth_methods_supported=["client_secret_post"])
@@ -143,7 +147,7 @@ async def test_the_secret_goes_into_the_form_if_the_provider_wants_it_there(
     assert b"authorization:" not in forger.heard["/token"].lower()
 
 
-async def test_an_answer_without_an_access_token_is_refused(
+async def test_a_response_without_an_access_token_is_refused(
     forger: Forger, provider: IdentityProvider
 ) -> None:
     forger.give(forger.signed(forger.claims(at_hash=None)), access_token=None)
@@ -151,7 +155,7 @@ async def test_an_answer_without_an_access_token_is_refused(
         await provider.claims(ASKED, "the-code")
 
 
-async def test_what_the_userinfo_endpoint_says_is_of_the_same_person(
+async def test_the_userinfo_response_must_be_about_the_same_person(
     forger: Forger, provider: IdentityProvider
 ) -> None:
     forger.give(forger.signed(forger.claims(email=None, email_verified=None)))

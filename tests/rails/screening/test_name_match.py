@@ -1,4 +1,4 @@
-"""Which names are possible matches of a listed name, and which must not be."""
+"""Which names are possible matches of a listed name, and which are not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cuota.core.sandbox import SANCTIONED
 from cuota.rails.screening.name_match import THRESHOLD, likeness
 
 ROOT = Path(__file__).parents[3]
-# What is typed, and what is on a list: the same person in another spelling, order, script, or with a middle name.
+# Pairs of a typed name and a listed name: the same person in another spelling, order or script, or with a middle name.
 SAME_PERSON = [
     ("Viktor Morozov", "Viktor Morozov"), ("MOROZOV, Viktor", "Viktor Morozov"), ("Víktor Moroźov", "Viktor Morozov"),
     ("Victor Morozov", "Viktor Morozov"), ("Viktor Morosov", "Viktor Morozov"), ("Viktor Aleksandrovich Morozov", "Viktor Morozov"),
@@ -51,7 +51,7 @@ def test_a_name_in_another_spelling_order_or_script_is_a_possible_match(typed: s
 
 
 @pytest.mark.parametrize(("typed", "listed"), OTHER_PEOPLE)
-def test_another_name_is_no_match(typed: str, listed: str) -> None:
+def test_a_different_name_is_not_a_match(typed: str, listed: str) -> None:
     assert likeness(typed, listed, company=False) < THRESHOLD
 
 
@@ -61,12 +61,12 @@ def test_the_form_of_a_company_and_the_order_of_its_words_do_not_matter(typed: s
 
 
 @pytest.mark.parametrize(("typed", "listed"), OTHER_COMPANIES)
-def test_words_that_many_companies_have_make_no_match(typed: str, listed: str) -> None:
+def test_common_words_of_companies_make_no_match(typed: str, listed: str) -> None:
     assert likeness(typed, listed, company=True) < THRESHOLD
 
 
 @pytest.mark.parametrize(("typed", "listed"), [*SAME_PERSON, *OTHER_PEOPLE])
-def test_it_does_not_matter_which_name_comes_first(typed: str, listed: str) -> None:
+def test_the_similarity_does_not_depend_on_which_name_comes_first(typed: str, listed: str) -> None:
     assert likeness(typed, listed, company=False) == likeness(listed, typed, company=False)
 
 
@@ -79,7 +79,7 @@ def test_a_hostile_name_takes_little_processor_time(hostile: str) -> None:
     assert time.process_time() - began < 1
 
 
-def test_the_guide_gives_the_threshold_and_its_examples_are_true() -> None:
+def test_the_guide_names_the_threshold_and_its_examples_are_correct() -> None:
     guide = (ROOT / "docs" / "operator.md").read_text()
     assert f"From **{THRESHOLD}** on" in guide
     rows = re.findall(r"^\| (.+?) \| (.+?) \| (match|no match) \|$", guide, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The sandbox's screening rail, and what becomes of a rail's answers."""
+"""The sandbox's screening rail, and the checks of a rail's answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MATCH = ScreeningMatch("list", "1", "Viktor Morozov", 97)
 
 
 class Saying:
-    """A rail that answers what it is given, or raises it, or hangs."""
+    """A rail that returns or raises what the test sets, or hangs."""
 
     name = "saying"
 
@@ -46,7 +46,7 @@ def sandbox(service: Running) -> BoundedScreeningRail:
 
 
 @pytest.mark.parametrize("entry", SANCTIONED, ids=lambda entry: entry.entry)
-async def test_the_sandbox_finds_every_entry_of_its_list_by_every_name(
+async def test_the_sandbox_finds_every_entry_of_its_list_by_each_of_its_names(
     sandbox: BoundedScreeningRail, entry: Any
 ) -> None:
     kind = NameKind.COMPANY if entry.company else NameKind.PERSON
@@ -61,7 +61,7 @@ async def test_a_company_is_not_compared_with_people(sandbox: BoundedScreeningRa
     assert await sandbox.screen(ScreeningRequest(NameKind.PERSON, "Jordan Rivera")) == []
 
 
-async def test_the_sandbox_can_be_made_silent(sandbox: BoundedScreeningRail) -> None:
+async def test_a_name_makes_the_sandbox_not_answer(sandbox: BoundedScreeningRail) -> None:
     with pytest.raises(RailUnavailable):
         await sandbox.screen(ScreeningRequest(NameKind.PERSON, f"Ana {SILENT}"))
 
@@ -72,7 +72,7 @@ async def test_the_sandbox_can_be_made_silent(sandbox: BoundedScreeningRail) -> 
      [ScreeningMatch("list", "1", "V", 101)], [ScreeningMatch("list", "1", "V", -1)], [ScreeningMatch("list", "x" * 101, "V", 97)],
      [ScreeningMatch("list", "1", 7, 97)], [ScreeningMatch("list", "1", "V", True)], ValueError("secret"), RailUnavailable("no")],
 )  # fmt: skip
-async def test_an_answer_that_is_not_clear_is_not_read_as_no_match(
+async def test_an_invalid_answer_does_not_count_as_no_match(
     answer: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("CRITICAL", "cuota.rails")
@@ -81,12 +81,12 @@ async def test_an_answer_that_is_not_clear_is_not_read_as_no_match(
     assert "secret" not in str(caught.value)
 
 
-async def test_a_rail_that_hangs_counts_as_one_that_did_not_answer() -> None:
+async def test_a_rail_that_hangs_counts_as_a_rail_that_did_not_answer() -> None:
     with pytest.raises(RailUnavailable, match="no answer"):
         await asked("hangs", 0.01)
 
 
-async def test_the_most_alike_come_first_and_there_are_not_too_many() -> None:
+async def test_the_most_similar_matches_come_first_and_their_number_is_limited() -> None:
     many = [ScreeningMatch("list", str(n), "V\x07iktor" * 100, n % 100) for n in range(2 * MOST_MATCHES)]
     found = await asked(many)
     assert len(found) == MOST_MATCHES
@@ -94,6 +94,6 @@ async def test_the_most_alike_come_first_and_there_are_not_too_many() -> None:
     assert all(len(each.listed_name) == 500 and each.listed_name.isprintable() for each in found)
 
 
-async def test_no_match_is_no_match() -> None:
+async def test_an_empty_answer_means_no_match() -> None:
     assert await asked([]) == []
     assert await asked([MATCH]) == [MATCH]

@@ -215,9 +215,8 @@ async def account(life: Life) -> None:
 
 
 async def live(service: LoudService) -> Left:
-    """Run all these steps, and return the texts that the test searches."""
+    """Run all these steps with a person in the dashboard, so that the request log keeps each call. Return the texts to search."""
     left, kept = Left(), service.merchant()
-    # With a person in the dashboard, the request log keeps each call.
     person = service.run("desk", "link", "--merchant", kept["merchantId"], "--role", "developer")
     left.note("sign-in link", re.findall(r"https?://\S+", person.stdout)[0].rpartition("/")[2])
     names = {

@@ -1,4 +1,4 @@
-"""A service whose operator's people sign in at a company's provider, and one of its people in a browser."""
+"""A service whose operator's people sign in at a company's provider, and a person of the company in a browser."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAME = "Acme Login"
 
 
 class Employee(OperatorStaff):
-    """A person of the company: a browser in the operator's dashboard, with a browser's session at the provider."""
+    """A person of the company: a browser with the operator's dashboard and a session at the provider."""
 
     def __init__(self, company: Company) -> None:
         super().__init__(company.service.client(), company.service)
@@ -42,11 +42,11 @@ class Employee(OperatorStaff):
         return page.left
 
     async def returning(self, account: str = "") -> str:
-        """Sign in at the provider, and return the address to which the browser comes back."""
+        """Sign in at the provider, and return the address to which the browser returns."""
         return await self.elsewhere.sign_in(await self.leave_for(), account or self.account)
 
     async def come_in(self, account: str = "") -> Page:
-        """Sign in at the provider, and come back. Note the key of a new app, if the page shows one."""
+        """Sign in at the provider, and return to Cuota. Store the key of a new app, if the page shows one."""
         page = await self.open(await self.returning(account))
         if "Enter this key:" in page.text:
             key = page.text.partition("Enter this key:")[2].partition("On this device")[0]
@@ -54,7 +54,7 @@ class Employee(OperatorStaff):
         return page
 
     async def sign_in_fully(self) -> Page:
-        """Sign in at the provider, and give Cuota's second factor."""
+        """Sign in at the provider, and enter Cuota's second factor."""
         await self.come_in()
         return await self.send("code", code=self.code())
 
@@ -65,21 +65,21 @@ class Employee(OperatorStaff):
         return await self.open(await self.elsewhere.sign_in(page.left, account or self.account))
 
     async def logged(self) -> list[str]:
-        """Return the actions in the log that this person did, newest first."""
+        """Return this person's actions in the log, newest first."""
         found = await operator_log.page(self.service.context.pool, BEYOND, 500, actor=self.person.email)
         return [each.action for each in found]
 
 
 @dataclass
 class Company:
-    """A service, and the provider of its people."""
+    """A service, and the provider at which its people sign in."""
 
     service: InProcess
     provider: RealProvider
     stack: AsyncExitStack
 
     def browser(self) -> Employee:
-        """Return a browser of a person who is not known yet."""
+        """Return a browser that has no session yet."""
         employee = Employee(self)
         self.stack.push_async_callback(employee.http.aclose)
         self.stack.push_async_callback(employee.elsewhere.http.aclose)
@@ -88,7 +88,7 @@ class Company:
     async def employee(
         self, role: OperatorRole = OperatorRole.SUPPORT, *, amr: tuple[str, ...] = (), **account: Any
     ) -> Employee:
-        """Invite a person, who has an account with the same e-mail address at the provider."""
+        """Invite a person whose account at the provider has the same e-mail address."""
         employee = self.browser()
         email = f"op-{secrets.token_hex(5)}@company.example"
         employee.person = await employee.invited(email, role)
@@ -108,7 +108,7 @@ class Companies:
     stack: AsyncExitStack
 
     async def start(self, given: ProviderSettings | None = None, /, **rules: Any) -> Company:
-        """Start a service with these rules. `given` takes the place of the settings of the provider."""
+        """Start a service with these rules. `given` replaces the settings of the provider."""
         settings = replace(
             self.settings,
             provider=given or self.provider.settings(),

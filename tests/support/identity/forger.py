@@ -1,4 +1,4 @@
-"""A provider on loopback that says whatever a test wants: wrong documents, and ID tokens that no honest provider makes."""
+"""A provider on loopback that sends any documents and ID tokens, including those that no honest provider sends."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def at_hash(access_token: str) -> str:
 
 
 class Elapsed:
-    """A clock that a test moves."""
+    """A clock that a test can move."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -55,7 +55,7 @@ class Forger:
         return ProviderSettings(self.issuer, "cuota", SECRET, **{"loopback": True, **more})
 
     def metadata(self, **changes: Any) -> dict[str, Any]:
-        """Return a right discovery document, with these changes. None removes a member."""
+        """Return a correct discovery document with these changes. None removes a member."""
         document = {
             "issuer": self.issuer,
             "authorization_endpoint": f"{self.issuer}/authorize",
@@ -70,7 +70,7 @@ class Forger:
         return {name: value for name, value in document.items() if value is not None}
 
     def claims(self, **changes: Any) -> dict[str, Any]:
-        """Return the claims of a right ID token, with these changes. None removes a claim, a timedelta is a time relative to now."""
+        """Return the claims of a correct ID token with these changes. None removes a claim; a timedelta is relative to now."""
         now = int(time.time())
         claims = {
             "iss": self.issuer, "sub": "ana", "aud": "cuota", "exp": now + 300, "iat": now, "nonce": ASKED.nonce,
@@ -120,7 +120,7 @@ class Forger:
 
 @asynccontextmanager
 async def opened_forger() -> AsyncIterator[Forger]:
-    """Start a provider whose documents are right, until a test changes them."""
+    """Start a provider with correct documents. A test can change them."""
     forger = Forger()
     server = await asyncio.start_server(forger._serve, "127.0.0.1", 0)
     forger.issuer = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"

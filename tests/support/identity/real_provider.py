@@ -18,14 +18,14 @@ from support.node_sdk import installed
 
 FOLDER = Path(__file__).resolve().parents[2] / "oidc"
 CLIENT_ID = "cuota"
-# With characters that must be encoded in a header (RFC 6749, section 2.3.1).
+# The secret contains characters that must be encoded in a header (RFC 6749, section 2.3.1).
 CLIENT_SECRET = "a secret+/% of cuota"
 OTHER_CLIENT = "another-dashboard"
 
 
 @dataclass
 class RealProvider:
-    """A provider that runs. Accounts are made by the tests."""
+    """A running provider. The tests create its accounts."""
 
     issuer: str
     process: asyncio.subprocess.Process
@@ -35,14 +35,14 @@ class RealProvider:
         self, account_id: str, email: str, *, verified: bool = True, amr: tuple[str, ...] = (), signed_in_at: int | None = None,
         **claims: Any,
     ) -> str:  # fmt: skip
-        """Make an account, or change it. Return its id, which is its subject, too."""
+        """Create or change an account. Return its id, which is also its subject."""
         claims |= {"email": email, "email_verified": verified}
         account = {"id": account_id, "claims": claims, "amr": list(amr) or None, "signedInAt": signed_in_at}
         await self._tell({"account": account})
         return account_id
 
     async def new_keys(self) -> None:
-        """Replace the keys that sign ID tokens. The people's sessions at the provider end, too."""
+        """Replace the keys that sign ID tokens. This also ends the people's sessions at the provider."""
         await self._tell({"keys": True})
 
     async def _tell(self, command: dict[str, Any]) -> None:
@@ -51,7 +51,7 @@ class RealProvider:
         async with self.lock:
             self.process.stdin.write(json.dumps(command).encode() + b"\n")
             await self.process.stdin.drain()
-            # The program says other things there, too.
+            # The program prints other lines, too.
             while (line := await self.process.stdout.readline()) != b"done\n":
                 assert line, "the provider has ended"
 
@@ -65,7 +65,7 @@ class RealProvider:
 async def opened_provider(
     public_url: str, *, claims_at_userinfo: bool = False
 ) -> AsyncIterator[RealProvider]:
-    """Start a provider that knows the service at this address."""
+    """Start a provider with a client for the service at this address."""
     client = {
         "client_secret": CLIENT_SECRET,
         "redirect_uris": [f"{public_url}/operator/provider/return"],
@@ -86,19 +86,19 @@ async def opened_provider(
         assert issuer, "the provider did not start"
         yield RealProvider(issuer, process)
     finally:
-        # The provider ends when its standard input does.
+        # The provider ends when its standard input ends.
         process.stdin.close()
         await process.wait()
 
 
 class AtProvider:
-    """One browser at the provider. It stays signed in there, as browsers do."""
+    """One browser at the provider. Like every browser, it stays signed in."""
 
     def __init__(self) -> None:
         self.http = httpx.AsyncClient(trust_env=False, timeout=60)
 
     async def sign_in(self, address: str, account: str, *, cancel: bool = False) -> str:
-        """Open the provider's address, sign in if the provider asks, and return the path and query that the browser returns to."""
+        """Open the provider's address, sign in if it asks, and return the path and query to which the browser returns."""
         answer = await self.http.get(address)
         while True:
             if answer.is_redirect:

@@ -63,7 +63,7 @@ class Keyed:
         await self.post("leave")
 
     async def sign_in(self, key: Key | None = None) -> httpx.Response:
-        """Sign in with a passkey. Return the answer, a redirect if it worked."""
+        """Sign in with a passkey. Return the response, which is a redirect after a success."""
         passkey = self.device.get(await self.options("sign-in/passkey"), key=key)
         return await self.post("sign-in/passkey", passkey=passkey)
 

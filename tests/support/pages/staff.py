@@ -85,11 +85,14 @@ class Staff(Visitor):
         return await self._follow(await self.http.post(action, data={**held, **fields}))
 
     def form_named(self, name: str) -> tuple[str, dict[str, str]]:
-        """Return the address and the fields of the form that names itself so, on a page with several forms to one address."""
+        """Return the address and the fields of the form with this name.
+
+        Use this if several forms on the page have the same address.
+        """
         return next(each for each in self.page.seen.forms if each[1].get("form") == name)
 
     async def press_in(self, name: str, **fields: str) -> Page:
-        """Send the form that names itself so, with these changes."""
+        """Send the form with this name, with these changes."""
         action, held = self.form_named(name)
         return await self._follow(await self.http.post(action, data={**held, **fields}))
 

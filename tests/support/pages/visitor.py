@@ -91,7 +91,7 @@ class Page:
 
     @property
     def seconds(self) -> int | None:
-        """Return after how many seconds the page goes on automatically."""
+        """Return after how many seconds the page redirects automatically."""
         return int(self.seen.refresh.partition(";")[0]) if self.seen.refresh else None
 
     @property
@@ -141,7 +141,7 @@ class Visitor:
         return await self._follow(await self.http.post(action, data={**known, **fields}))
 
     async def until(self, step: str, order: dict[str, Any], **fields: str) -> Page:
-        """Open the order's link and go on until this step's page is shown."""
+        """Open the order's link and continue until this step's page is shown."""
         await self.open(order["redirectUrl"])
         if any(urlsplit(action).path.endswith("/again") for action, _ in self.page.seen.forms):
             # This browser bought before, so all the steps are behind a link.

@@ -1,6 +1,7 @@
-"""What becomes of an order that risk refers to a person: it waits, and then it is approved, declined or given up.
+"""An order that risk refers to a person waits. Then it is approved, declined or given up.
 
-An order that waits is still Created. A referral stores no charge and no card: after an approval, the consumer confirms once more.
+While an order waits, its status is Created. A referral stores no charge and no card: after an approval, the consumer confirms
+the order again.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from cuota.core.risk.review import Review, ReviewAnswer, ReviewState
 
 
 class Answered(Exception):
-    """The review does not wait any more. `state` says how it ended."""
+    """The review no longer waits. `state` says how the review ended."""
 
     def __init__(self, state: ReviewState) -> None:
         super().__init__(f"the review is {state}")
@@ -34,14 +35,17 @@ def refer(order: Order, review: Review, now: datetime) -> Outcome:
 
 
 def require_waiting(order: Order) -> None:
-    """Check that the review of this order, which was referred, still waits for an answer. Raises Answered."""
+    """Check that the order was referred and that its review still waits for an answer. Raises Answered."""
     assert order.review is not None, "only an order that was referred has a review"
     if order.review is not ReviewState.WAITING:
         raise Answered(order.review)
 
 
 def approve_review(order: Order, answer: ReviewAnswer, notice: Notice, now: datetime) -> Outcome:
-    """Let the consumer go on. `notice` tells the consumer. Raises Answered, also if the time for an answer is over."""
+    """Let the consumer continue.
+
+    `notice` is the message to the consumer. Raises Answered, also if the time for an answer has ended.
+    """
     require_waiting(order)
     if order.review_by is None or now >= order.review_by:
         raise Answered(ReviewState.UNANSWERED)
@@ -57,7 +61,10 @@ def decline_review(
     notices: tuple[Notice, ...],
     now: datetime,
 ) -> Outcome:
-    """Decline the order on the facts of the referral. `notices` tell the consumer why. Raises Answered."""
+    """Decline the order on the facts of the referral.
+
+    `notices` are the messages that tell the consumer why. Raises Answered.
+    """
     require_waiting(order)
     move = edge(order.status, "decline")
     event = Event(move.event, order.amount, message="The order was not approved.")

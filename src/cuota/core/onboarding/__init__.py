@@ -1,1 +1,1 @@
-"""Onboarding: what the operator must know about a merchant, and what was decided about it."""
+"""Onboarding: what the operator must know about a merchant, and what the operator decided about the merchant."""

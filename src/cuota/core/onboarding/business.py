@@ -1,4 +1,4 @@
-"""What a merchant's business is: its names, tax number, type, address, and what it sells."""
+"""A merchant's business: its names, tax number, type and address, and what it sells."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ BUSINESS_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Business:
-    """A business. `trading_name` is empty if it is the legal name; `ein` has the form 12-3456789."""
+    """A business. `trading_name` is empty if it equals the legal name; `ein` has the form 12-3456789."""
 
     legal_name: str
     trading_name: str
@@ -55,7 +55,7 @@ class Business:
 
     @property
     def masked_ein(self) -> str:
-        """The last four digits of the EIN: a sole proprietor's number is personal."""
+        """The last four digits of the EIN. A sole proprietor's EIN is personal data, so the other digits are hidden."""
         return f"••-•••{self.ein[-4:]}"
 
 
@@ -87,7 +87,7 @@ def read_business(form: dict[str, str]) -> Business:
 
 
 def _words(form: dict[str, str], name: str, low: int, wrong: str, errors: dict[str, str], most: int) -> str:
-    """Return a text of several words, in which a line break counts as a space."""
+    """Return a text of several words. A line break counts as a space."""
     return read_text({name: " ".join(form.get(name, "").split())}, name, low, wrong, errors, most=most)
 
 

@@ -1,4 +1,4 @@
-"""The onboarding checklist: five items, each missing, to check, accepted or rejected. A merchant with all accepted is approved."""
+"""The onboarding checklist of five items. A merchant is approved when all five items are accepted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Item(StrEnum):
 
 
 class ItemState(StrEnum):
-    """How far an item is."""
+    """The state of an item."""
 
     MISSING = "missing"
     TO_CHECK = "to_check"
@@ -48,12 +48,15 @@ STATE_WORDS = {
     ItemState.REJECTED: ("Rejected", "bad"),
 }
 DECIDABLE = frozenset(Item) - {Item.SCREENING}
-"""The operator accepts or rejects these. The screening follows from what is decided about each possible match."""
+"""The items that the operator accepts or rejects. The state of the screening follows from the decisions about its possible matches."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemDecision:
-    """A decision of the operator. `about` names exactly what was looked at: after a change, the decision no longer counts."""
+    """A decision of the operator.
+
+    `about` names exactly what the operator saw. After a change, the decision no longer counts.
+    """
 
     item: Item
     accepted: bool
@@ -65,7 +68,7 @@ class ItemDecision:
 
 @dataclass(frozen=True, slots=True)
 class ChecklistItem:
-    """An item with its state, and what is missing in words. `decision` is the last one, also if it no longer counts."""
+    """An item with its state, and a text that says what is missing. `decision` is the last one, even if it no longer counts."""
 
     item: Item
     state: ItemState
@@ -76,7 +79,7 @@ class ChecklistItem:
 
 @dataclass(frozen=True, slots=True)
 class OnboardingFacts:
-    """Everything that the checklist is made of. `names` is the hash of the names as they are now."""
+    """All facts from which the checklist is made. `names` is the hash of the current names."""
 
     business: Business | None
     version: int
@@ -131,7 +134,7 @@ def _decided(item: Item, facts: OnboardingFacts) -> ChecklistItem:
 
 
 def _about(item: Item, facts: OnboardingFacts) -> str:
-    """Name exactly what is there to be looked at."""
+    """Return a text that identifies exactly the data that the operator looks at."""
     if item is Item.BUSINESS:
         return str(facts.version)
     if item is Item.OWNERS:
@@ -162,7 +165,7 @@ def _missing(item: Item, facts: OnboardingFacts) -> str:
 
 
 def _screening(facts: OnboardingFacts) -> ChecklistItem:
-    """The screening is accepted if all names as they are now were screened and every possible match is cleared."""
+    """The screening is accepted if all current names were screened and every possible match is cleared."""
     screening = facts.screening
     if facts.names is None:
         missing = "There is no name to screen before the business and its owners are known."

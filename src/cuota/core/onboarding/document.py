@@ -1,4 +1,4 @@
-"""The documents that prove what a merchant says about its business. Their types and sizes are checked like evidence."""
+"""The documents that prove a merchant's statements about its business. Their types and sizes are checked like evidence."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 from uuid import UUID
 
 MOST_DOCUMENTS = 20
-"""Of one merchant, so that nobody can fill the database."""
+"""The limit for one merchant, so that nobody can fill the database."""
 
 
 class DocumentKind(StrEnum):
@@ -32,7 +32,7 @@ DOCUMENT_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class MerchantDocument:
-    """A document without its content. `size` is in bytes; `sender` is the person who sent it, as the audit log names people."""
+    """A document without its content. `size` is in bytes; `sender` is the sender's name, as in the audit log."""
 
     document_id: UUID
     kind: DocumentKind

@@ -13,7 +13,7 @@ from cuota.core.onboarding.problem import BadOnboarding
 from cuota.core.payout.percent import percent_text, read_percent
 
 LEAST_SHARE, WHOLE = 2500, 10_000
-"""In basis points: who owns less need not be named, unless the person controls the business (31 CFR 1010.230)."""
+"""In basis points. A person with a smaller share need not be entered, unless the person controls the business (31 CFR 1010.230)."""
 MOST_OWNERS = 10
 LONGEST_NAME = 100
 _EARLIEST = date(1900, 1, 1)
@@ -26,7 +26,7 @@ def us_day(born: date) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OwnerDetails:
-    """What a form says about an owner. `share` is in basis points; `controlling`: the person directs the business."""
+    """The fields of a form about an owner. `share` is in basis points; `controlling`: the person directs the business."""
 
     name: str
     born: date
@@ -35,13 +35,13 @@ class OwnerDetails:
 
     @property
     def born_text(self) -> str:
-        """The date of birth as forms take it: 05/17/1980."""
+        """The date of birth in the format of the forms: 05/17/1980."""
         return us_day(self.born)
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A stored owner. `version` rises with each change."""
+    """A stored owner. `version` increases with each change."""
 
     owner_id: UUID
     version: int
@@ -75,7 +75,7 @@ def read_owner(form: dict[str, str], today: date) -> OwnerDetails:
 
 
 def require_shares(owners: Sequence[OwnerDetails]) -> None:
-    """Raise BadOnboarding if the owners are too many, or own more than everything together."""
+    """Raise BadOnboarding if there are too many owners, or if their shares exceed 100 percent."""
     if len(owners) > MOST_OWNERS:
         raise BadOnboarding.of(f"At most {MOST_OWNERS} people can be named.")
     owned = sum(each.share for each in owners)

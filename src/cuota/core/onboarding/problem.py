@@ -1,10 +1,10 @@
-"""The exception for a form of the onboarding that cannot be taken."""
+"""The exception for an onboarding form that is refused."""
 
 from __future__ import annotations
 
 
 class BadOnboarding(Exception):
-    """Nothing was changed. `errors` has a text for each wrong field; the one with an empty name is about the whole form."""
+    """Nothing was changed. `errors` has a text for each wrong field. The error with an empty name is about the whole form."""
 
     def __init__(self, errors: dict[str, str]) -> None:
         super().__init__("; ".join(errors.values()))

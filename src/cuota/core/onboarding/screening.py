@@ -1,4 +1,4 @@
-"""Which names of a merchant are screened, and what is decided about possible matches."""
+"""The names of a merchant that are screened, and the decisions about possible matches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_DOUBLINGS = 10
 
 
 class SubjectKind(StrEnum):
-    """Whose name it is."""
+    """The kind of person or business that has the name."""
 
     LEGAL_NAME = "legal_name"
     TRADING_NAME = "trading_name"
@@ -41,7 +41,7 @@ class ScreenedName:
 
     @property
     def key(self) -> str:
-        """The text whose hash names the subject: another name or date of birth is another subject."""
+        """The text whose hash identifies the subject. Another name or date of birth makes another subject."""
         born = self.born.isoformat() if self.born else ""
         return f"{self.kind}\n{self.owner_id or ''}\n{born}\n{self.name}"
 
@@ -61,16 +61,16 @@ def subjects_of(business: Business | None, owners: Sequence[Owner]) -> list[Scre
 
 
 class FindingState(StrEnum):
-    """What was decided about a possible match."""
+    """The decision about a possible match."""
 
     OPEN = "open"
-    CLEARED = "cleared"  # it is somebody else
-    CONFIRMED = "confirmed"  # it is the sanctioned person or company
+    CLEARED = "cleared"  # the list means another person or company
+    CONFIRMED = "confirmed"  # the name belongs to the sanctioned person or company
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A possible match of a name with an entry of a list. `subject` is the hash of the name."""
+    """A possible match between a name and an entry of a list. `subject` is the hash of the name."""
 
     finding_id: UUID
     subject: bytes
@@ -90,10 +90,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Screening:
-    """The last screening of a merchant's names, and its findings about the names as they are now.
+    """The last screening of a merchant's names, and its findings about the current names.
 
-    `names` is the hash of all names that were screened, or None if they never were. `rail` is the rail's name. `next_at` is when the
-    names are screened next, and `problem` says why the last try failed.
+    `names` is the hash of all names that were screened, or None if no names were ever screened. `rail` is the rail's name.
+    `next_at` is the time of the next screening, and `problem` says why the last attempt failed.
     """
 
     names: bytes | None
@@ -112,6 +112,6 @@ NEVER = Screening(None, None, None, None, None)
 
 
 def retry_at(tries: int, now: datetime) -> datetime:
-    """Return when to screen again after a rail did not answer: after a minute, then twice as long, at most an hour."""
+    """Return when to retry after a rail did not answer: after a minute, then after twice as long each time, at most an hour."""
     doublings: int = min(max(tries - 1, 0), _MOST_DOUBLINGS)
     return now + min(FIRST_WAIT * (1 << doublings), LONGEST_WAIT)

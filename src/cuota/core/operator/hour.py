@@ -1,4 +1,4 @@
-"""The traffic of all processes in the last hour, put together from what each of them reported."""
+"""The traffic of all processes in the last hour, added up from their reports."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from cuota.core.operator.traffic import Traffic
 MINUTE = timedelta(minutes=1)
 MINUTES = 60
 RECENT = 5
-# A process writes within this time after the end of a minute. Until then, the minute is not complete, and so not shown.
+# A process writes its report within this time after the end of a minute. Until then, the minute is not complete, and the page
+# does not show it.
 LATE = timedelta(seconds=10)
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What one process counted in the `span` seconds before `at`."""
+    """The counts of one process in the `span` seconds before `at`."""
 
     at: datetime
     span: float
@@ -29,9 +30,9 @@ class Report:
 class Hour:
     """The traffic of the last hour.
 
-    `minutes` has the beginning of each full minute with its traffic, the oldest first. `recent` is the traffic of the last five of
-    them by group of routes, over the `seconds` seconds from the first of these reports to the last. `refused` counts the
-    requests of these five minutes that were refused for want of a place.
+    `minutes` has the beginning of each full minute with its traffic, the oldest first. `recent` is the traffic of the last five
+    minutes by group of routes, over the `seconds` seconds from the first of these reports to the last. `refused` counts the
+    requests in these five minutes that were refused because of overload.
     """
 
     minutes: list[tuple[datetime, Traffic]]
@@ -41,9 +42,10 @@ class Hour:
 
 
 def last_hour(reports: Iterable[Report], now: datetime, *, without: str) -> Hour:
-    """Put the reports together. `minutes` leaves out the group `without`, which is the health checks.
+    """Add up the reports. `minutes` leaves out the group `without`, which is the health checks.
 
-    A report counts for the minute in which the middle of its span is: processes write a few seconds after the end of a minute.
+    A report counts for the minute that contains the middle of its span, because processes write a few seconds after the end of
+    a minute.
     """
     end = (now - LATE).replace(second=0, microsecond=0)
     every = {end - MINUTE * back: Traffic() for back in range(MINUTES, 0, -1)}

@@ -1,6 +1,6 @@
-"""What a company's OpenID Connect provider says about a person, and what it is worth.
+"""The claims of a company's OpenID Connect provider about a person, and how far Cuota accepts them.
 
-The claims come from an ID token whose signature and addressee were checked (`rails/identity/`).
+The claims come from an ID token whose signature and audience were checked (`rails/identity/`).
 """
 
 from __future__ import annotations
@@ -12,18 +12,19 @@ from typing import Any
 from cuota.core.desk.person import read_email
 from cuota.core.operator.role import OperatorRole
 
-# How providers write that an e-mail address is verified. Some send a text, and Microsoft's `xms_edov` may be a number.
+# The ways in which providers write that an e-mail address is verified. Some send a text, and Microsoft's `xms_edov` may be a
+# number.
 _TRUE = (True, "true", "1", 1)
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderRules:
-    """What the settings say about signing in at the provider.
+    """The settings for signing in at the provider.
 
-    `name` is the provider's name for people. `only`: there is no other way to sign in. `domains` are the allowed domains of e-mail
-    addresses; none means all. `two_factors` holds the values that prove a second factor, such as `amr=mfa`; none means that the
-    provider proves one factor only. `roles` maps values of the claim `role_claim` to roles, the first match wins; without
-    `role_claim`, the provider gives no roles.
+    `name` is the provider's name on the pages. `only`: the provider is the only way to sign in. `domains` are the allowed
+    domains of e-mail addresses; an empty list allows all. `two_factors` holds the values that prove a second factor, such as
+    `amr=mfa`; an empty list means that the provider proves only one factor. `roles` maps values of the claim `role_claim` to
+    roles, and the first match counts. Without `role_claim`, the provider gives no roles.
     """
 
     name: str
@@ -36,9 +37,10 @@ class ProviderRules:
 
 
 def verified_email(rules: ProviderRules, claims: Mapping[str, Any]) -> str | None:
-    """Return the e-mail address that the provider has verified, in lower case. None if it has verified none.
+    """Return the e-mail address that the provider has verified, in lower case, or None if the provider has verified no address.
 
-    Only ASCII: `lower` turns some other letters into ASCII ones, so another person's address could look like this one.
+    Only ASCII is allowed: `lower` turns some other letters into ASCII letters, so another person's address could look like this
+    one.
     """
     email, verified = claims.get("email"), claims.get(rules.verified_claim)
     if not isinstance(email, str) or not email.isascii():
@@ -47,23 +49,23 @@ def verified_email(rules: ProviderRules, claims: Mapping[str, Any]) -> str | Non
 
 
 def in_domain(rules: ProviderRules, email: str | None) -> bool:
-    """Return whether the address is in an allowed domain, or every domain is allowed."""
+    """Return whether the address is in an allowed domain. If no domain is set, every domain is allowed."""
     return not rules.domains or (email is not None and email.rpartition("@")[2] in rules.domains)
 
 
 def proves_two_factors(rules: ProviderRules, claims: Mapping[str, Any]) -> bool:
-    """Return whether the provider says, in a way that the settings accept, that it asked for a second factor."""
+    """Return whether the provider states, in a way that the settings accept, that it asked for a second factor."""
     said = {f"{name}={value}" for name in ("amr", "acr") for value in _texts(claims.get(name))}
     return bool(rules.two_factors & said)
 
 
 def role_of(rules: ProviderRules, claims: Mapping[str, Any]) -> OperatorRole | None:
-    """Return the role that the provider gives, or None if it gives none."""
+    """Return the role that the provider gives, or None if the provider gives none."""
     said = set(_texts(claims.get(rules.role_claim)))
     return next((role for value, role in rules.roles if value in said), None)
 
 
 def _texts(claim: object) -> list[str]:
-    """Return the texts of a claim that is a text or a list of texts."""
+    """Return the texts of a claim. The claim is a text or a list of texts."""
     every = claim if isinstance(claim, list) else [claim]
     return [each for each in every if isinstance(each, str)]

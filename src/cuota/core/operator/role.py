@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class OperatorRole(StrEnum):
-    """What a person is in the operator's team."""
+    """The role of a person in the operator's team."""
 
     OWNER = "owner"
     SUPPORT = "support"
@@ -16,7 +16,7 @@ class OperatorRole(StrEnum):
 
 
 class OperatorAction(StrEnum):
-    """Something that a person does, or sees, in the operator's dashboard."""
+    """An action in the operator's dashboard. An action changes something or shows something."""
 
     READ_ORDERS = "orders.read"
     READ_CONSUMERS = "consumers.read"
@@ -24,12 +24,12 @@ class OperatorAction(StrEnum):
     REVEAL_CONSUMERS = "consumers.reveal"
     ERASE_CONSUMERS = "consumers.erase"
     BLOCK_CONSUMERS = "consumers.block"
-    # Hardship: move dates, pause, smaller payments, waive a fee. The policy limits everybody.
+    # Hardship: move dates, pause, smaller payments, waive a fee. The hardship policy limits every role.
     CHANGE_PLANS = "plans.change"
     READ_MERCHANTS = "merchants.read"
     CHANGE_MERCHANTS = "merchants.change"
     SUSPEND_MERCHANTS = "merchants.suspend"
-    # Fill in the onboarding for a merchant, see owners' names and documents, accept and reject.
+    # Fill in the onboarding for a merchant, see owners' names and documents, and accept or reject items.
     DECIDE_ONBOARDING = "onboarding.decide"
     READ_DISPUTES = "disputes.read"
     DECIDE_DISPUTES = "disputes.decide"
@@ -95,7 +95,10 @@ def operator_may(role: OperatorRole, action: OperatorAction) -> bool:
 
 
 def operator_grantable(granter: OperatorRole) -> tuple[OperatorRole, ...]:
-    """Return the roles that a person with the role `granter` may give and take away. Nobody grants more than they hold."""
+    """Return the roles that a person with the role `granter` may give and take away.
+
+    Nobody can grant more rights than their own.
+    """
     if not operator_may(granter, OperatorAction.CHANGE_TEAM):
         return ()
     return tuple(role for role in OperatorRole if OPERATOR_MAY[role] <= OPERATOR_MAY[granter])

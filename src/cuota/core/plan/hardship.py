@@ -1,7 +1,7 @@
-"""Hardship: what the operator may change in an agreed plan, within a policy, when a consumer cannot pay as planned.
+"""Hardship: the changes that the operator may make to an agreed plan, within a policy, if a consumer cannot pay as planned.
 
-Each function returns the plan as it becomes. It changes only installments that are owed and not written off: `changeable` returns
-them. The sum of the plan never changes, except by a waived fee.
+Each function returns the changed plan. A function changes only installments that are owed and not written off: `changeable`
+returns them. The sum of the plan never changes, except by a waived fee.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from cuota.core.installment import Installment, owed
 from cuota.core.plan.change import ChangeKind, PlanChange
 from cuota.core.plan.payday import Days
 
-# The database allows no higher number of an installment (migration 0039).
+# The database allows no higher installment number (migration 0039).
 MOST_INSTALLMENTS = 40
-# A smaller payment than this costs more than it brings, in cents.
+# In cents. To collect a smaller payment costs more than the payment.
 SMALLEST_PAYMENT = 100
 # The fewest and the most days between two smaller payments.
 BETWEEN = (7, 31)
 
 
 class CannotChange(Exception):
-    """The plan cannot be changed like this, and nothing was changed. `field` is the part of the request that is wrong, or empty."""
+    """The plan cannot be changed in this way, and nothing was changed. `field` is the wrong part of the request, or empty."""
 
     def __init__(self, text: str, field: str = "") -> None:
         super().__init__(text)
@@ -35,10 +35,11 @@ class CannotChange(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HardshipPolicy:
-    """The most that anybody may agree to. No role allows more.
+    """The limits of all changes. No role may exceed them.
 
-    `move_days` and `pause_days` are for all changes of one plan together, `fee_a_year` (cents) is for one consumer within 365
-    days. `payments` is the most payments in place of those that are left. Days of an overdue payment count from today.
+    `move_days` and `pause_days` apply to all changes of one plan together; `fee_a_year` (cents) applies to one consumer within
+    365 days. `payments` is the highest number of payments that may replace the unpaid payments. For an overdue payment, days
+    count from today.
     """
 
     move_days: int = 30
@@ -56,14 +57,14 @@ class MoveDates:
 
 @dataclass(frozen=True, slots=True)
 class PausePlan:
-    """Charge nothing for some days from today. Every payment is due later by these days."""
+    """Charge nothing for some days from today. Every payment is due later by this number of days."""
 
     days: int
 
 
 @dataclass(frozen=True, slots=True)
 class SmallerPayments:
-    """Replace what is left to pay by `payments` equal payments: the first on the day `first`, the others every `every` days."""
+    """Replace the unpaid payments by `payments` equal payments: the first on the day `first`, the others every `every` days."""
 
     payments: int
     every: int
@@ -72,7 +73,7 @@ class SmallerPayments:
 
 @dataclass(frozen=True, slots=True)
 class WaiveFee:
-    """Waive a part of the unpaid fee for the plan, in cents; all of it if `amount` is None."""
+    """Waive a part of the unpaid fee for the plan, in cents. If `amount` is None, waive all of it."""
 
     amount: int | None = None
 
@@ -82,7 +83,7 @@ HardshipRequest = MoveDates | PausePlan | SmallerPayments | WaiveFee
 
 @dataclass(frozen=True, slots=True)
 class NewPlan:
-    """What a request makes of a plan. `days` and `waived` are those of PlanChange."""
+    """The plan that a request would produce. `days` and `waived` are those of PlanChange."""
 
     kind: ChangeKind
     plan: tuple[Installment, ...]
@@ -91,7 +92,7 @@ class NewPlan:
 
 
 def changeable(plan: Sequence[Installment]) -> list[Installment]:
-    """Return the installments that a change may touch: owed, and not written off."""
+    """Return the installments that a change may affect: those that are owed and not written off."""
     return [item for item in owed(plan) if item.written_off_at is None]
 
 
@@ -101,7 +102,7 @@ def unpaid_fee(plan: Sequence[Installment]) -> int:
 
 
 def days_used(changes: Sequence[PlanChange], *kinds: ChangeKind) -> int:
-    """Return the days that changes of these kinds have used."""
+    """Return the number of days that changes of these kinds have used."""
     return sum(each.days for each in changes if each.kind in kinds)
 
 
@@ -113,15 +114,13 @@ def new_plan(
     zone: tzinfo,
     now: datetime,
 ) -> NewPlan:
-    """Return what a request makes of a plan. `earlier` are the plan's changes so far. Raises CannotChange.
+    """Return the plan that a request would produce. `earlier` are the plan's changes so far. Raises CannotChange.
 
-    The limit of waived fees is not checked here, because it counts the consumer's plans at all merchants.
+    The limit of waived fees is not checked here, because it applies to the consumer's plans at all merchants.
     """
     case = _Case(tuple(plan), earlier, policy, zone, now)
     if not case.left:
-        raise CannotChange(
-            "Nothing of this plan can be changed: every payment is paid, canceled or written off."
-        )
+        raise CannotChange("This plan cannot be changed: every payment is paid, canceled or written off.")
     if isinstance(request, MoveDates):
         return _move(case, request)
     if isinstance(request, PausePlan):
@@ -149,15 +148,15 @@ class _Case:
 
     @property
     def next_day(self) -> date:
-        """The day of the payment that is due first. A return notice may have moved it behind the others."""
+        """The day of the payment that is due first. A return notice may have moved this payment behind the others."""
         return min(item.due_on for item in self.left)
 
     def later(self, was: date, day: date) -> int:
-        """The days by which a payment moves. The days for which it is overdue already do not count."""
+        """The number of days by which a payment moves. Days that have already passed for an overdue payment do not count."""
         return (day - max(was, self.today)).days
 
     def on(self, item: Installment, day: date) -> Installment:
-        """Return an installment that is due on this day, as if no charge had failed before."""
+        """Return an installment that is due on this day. Its count of failed charges is reset."""
         days = Days(self.zone)
         at, remind_at = days.charge_at(day), days.remind_at(day, self.now)
         return replace(item, due_on=day, charge_at=at, remind_at=remind_at, failures=0)
@@ -197,7 +196,8 @@ def _pause(case: _Case, request: PausePlan) -> NewPlan:
         raise CannotChange("A pause lasts at least one day.", "pause")
     used, most = days_used(case.earlier, ChangeKind.PAUSED), case.policy.pause_days
     _require_within(request.days, used, most, "A plan may pause for", "pause")
-    # If a payment is late already, the first one comes right after the pause. The days between the payments stay.
+    # If a payment is already late, the first payment is due right after the pause. The intervals between the payments stay the
+    # same.
     late = max(0, (case.today - case.next_day).days)
     later = timedelta(days=request.days + late)
     changed = [case.on(item, item.due_on + later) for item in case.left]
@@ -222,7 +222,8 @@ def _smaller(case: _Case, request: SmallerPayments) -> NewPlan:
     fees = money.split(sum(item.fee for item in left), request.payments)
     if amounts[-1] + fees[-1] < SMALLEST_PAYMENT:
         raise CannotChange("Each payment must be at least $1.00. Choose fewer payments.", "payments")
-    # The numbers of unpaid installments are used again, also of canceled ones, and new numbers follow.
+    # The new payments reuse the numbers of the unpaid installments, including canceled ones. Additional payments get the
+    # numbers that follow.
     numbers = [item.number for item in case.plan if not item.paid and item.written_off_at is None]
     numbers = [*numbers, *range(len(case.plan) + 1, MOST_INSTALLMENTS + 1)][: request.payments]
     if len(numbers) < request.payments:
@@ -237,7 +238,7 @@ def _smaller(case: _Case, request: SmallerPayments) -> NewPlan:
 
 
 def _require_nothing_earlier(left: Sequence[Installment], changed: Sequence[Installment]) -> None:
-    """On no day may more be due than before."""
+    """Check that on no day more money is due than before the change."""
     due = 0
     for item in changed:
         due += item.total
@@ -277,7 +278,7 @@ def _require_order(left: Sequence[Installment], field: Callable[[int], str]) -> 
 
 
 def _require_move(case: _Case, days: int, field: str) -> None:
-    """The first of smaller payments may move, too: these days count together with moved dates."""
+    """The first of the smaller payments may also move. Its days count together with moved dates."""
     used = days_used(case.earlier, ChangeKind.DATES_MOVED, ChangeKind.SMALLER_PAYMENTS)
     _require_within(days, used, case.policy.move_days, "A payment may move", field)
 

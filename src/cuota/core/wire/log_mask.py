@@ -1,7 +1,7 @@
-"""Masks a JSON value for the request log: what a developer needs stays, and everything else goes.
+"""Masks a JSON value for the request log: the values that a developer needs are kept, and all others are removed.
 
-The rule is a list of what may be kept (amounts, references, ids, states, codes), never a list of what must go: a new field that
-holds a name is masked before anybody thinks of it.
+The rule is a list of what may be kept (amounts, references, ids, states, codes), not a list of what must be removed. So a new
+field that contains a name is masked even if nobody thought of it.
 """
 
 from __future__ import annotations
@@ -144,29 +144,30 @@ KEPT = frozenset(
         "cursor",
     ]
 )
-# Objects about a person or a card, or with whatever the merchant likes. Nothing in them is kept, under whatever name.
+# Objects about a person or a card, and objects whose content the merchant chooses. No value in them is kept, whatever its name
+# is.
 CLOSED = frozenset(
     ["consumer", "customer", "buyer", "recipient", "billing", "shipping", "address", "phone", "contact", "card",
      "metadata", "additionalData"]
 )  # fmt: skip
-# A code of ours is a word. Others call something else a code: of a card, of a message, of a region.
+# Our own codes are words. Other systems use the name "code" for other values: a card's code, a message's code, a region's code.
 _CODE = re.compile(r"[a-z][a-z_.]{1,59}", re.ASCII)
-# Texts of our own in a refusal or a warning. They may repeat a part of what was sent, such as a field's name.
+# Our own texts in a refusal or a warning. They may repeat a part of the request, such as a field's name.
 TEXTS = frozenset({"message", "detail", "title", "hint"})
 _NO_TEXTS: frozenset[str] = frozenset()
-# The name of a field, and not a value in its place: no @, and few digits.
+# A field's name, not a value in its place: it has no @ and few digits.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z_.\-\[\]]{0,60}[0-9]{0,4}", re.ASCII)
 _EMAIL = re.compile(r"[^\s@]+@[^\s@]+")
-# A phone number, or a longer run of digits.
+# A phone number, or a longer sequence of digits.
 _DIGITS = re.compile(r"(?<![0-9A-Za-z-])\+?\(?[0-9](?:[ ().-]{0,2}[0-9]){8,}(?![0-9A-Za-z-])")
 _FEW, _LARGEST = 12, 10**12
 _LONGEST_QUERY, _MOST_PARAMETERS = 2000, 50
 
 
 def for_log(value: Any, name: str = "", depth: int = 0, texts: frozenset[str] = _NO_TEXTS) -> Any:
-    """Return a JSON value with everything masked that is not known to be harmless.
+    """Return a JSON value. Every part that is not known to be harmless is masked.
 
-    `name` is the field that holds it. `texts` are the fields with texts of our own.
+    `name` is the field that contains the value. `texts` are the fields that contain our own texts.
     """
     if isinstance(value, dict | list):
         return MASK if depth >= DEEPEST else _tree(value, name, depth + 1, texts)
@@ -174,12 +175,12 @@ def for_log(value: Any, name: str = "", depth: int = 0, texts: frozenset[str] = 
         return value
     if isinstance(value, str):
         return _text(value, name, texts)
-    # No amount is as large as a card number.
+    # No amount has as many digits as a card number.
     return value if name in KEPT and name != "code" and -_LARGEST < value < _LARGEST else MASK
 
 
 def answer_for_log(value: Any, *, refused: bool) -> Any:
-    """Return an answer of ours, masked in the same way. The texts of a refusal and of warnings stay readable."""
+    """Return one of our responses, masked in the same way. The texts of a refusal and of warnings stay readable."""
     if refused:
         return for_log(value, texts=TEXTS)
     shown = for_log(value)
@@ -192,7 +193,7 @@ def _tree(value: dict[str, Any] | list[Any], name: str, depth: int, texts: froze
     if isinstance(value, list):
         return [for_log(item, name, depth, texts) for item in value]
     if name in CLOSED:
-        # The name of a closed object stands for every name in it.
+        # The name of a closed object replaces every name in the object.
         return {_shown(key): for_log(item, name, depth) for key, item in value.items()}
     return {_shown(key): for_log(item, key, depth, texts) for key, item in value.items()}
 
@@ -212,7 +213,7 @@ def _text(value: str, name: str, texts: frozenset[str]) -> str:
 
 
 def _is_plain(value: str) -> bool:
-    """Whether this is a time or a GUID as the API writes them. They are frequent, and hold no card number."""
+    """Whether this is a time or a GUID in the format of the API. Such values are frequent, and never contain a card number."""
     if len(value) == 24:
         return value[10] == "T" and value[4] == value[7] == "-" and value[23] == "Z"
     return len(value) == 36 and value[8] == value[13] == value[18] == value[23] == "-"

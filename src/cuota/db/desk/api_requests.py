@@ -1,4 +1,4 @@
-"""The request log of a merchant: its calls of the API, newest first by the request's id, which is a UUIDv7."""
+"""The request log of a merchant: its API calls, newest first by the request's id, which is a UUIDv7."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from uuid import UUID
 
 from cuota.db.session import Session
 
-# A page looks at so many calls, however few of them match, and then says where the next page begins.
+# A page reads at most this many calls, however few of them match, and then says where the next page begins.
 SCANNED = 5000
 FORGOTTEN_AT_ONCE = 5000
 _COLUMNS = "request_id, client_id, address, method, route, order_id, status, code, ms, keyed, query, request, response"
@@ -38,7 +38,7 @@ _FORGET_ORDERS = "DELETE FROM api_requests WHERE merchant_id = $1 AND order_id =
 
 
 class NewApiRequest(NamedTuple):
-    """A call to write: the columns in their order. The ids are texts of UUIDs, as they came: they are not parsed on the way."""
+    """A call to write: the columns in their order. The ids are the original texts of UUIDs, which are never parsed."""
 
     request_id: str
     client_id: str
@@ -57,7 +57,7 @@ class NewApiRequest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """One call. `ms` is the time from the request's head to the answer; `keyed`: it had an Idempotency-Key.
+    """One call. `ms` is the time from the request's header to the response; `keyed`: the request had an Idempotency-Key.
 
     `query`, `request` and `response` are masked JSON texts (`core/wire/log_mask.py`), or None. `code` is the code of a refusal.
     """
@@ -78,13 +78,13 @@ class ApiRequest:
 
     @property
     def at(self) -> datetime:
-        """When the call came, by the real clock: the id's first 48 bits."""
+        """The time of the call by the real clock: the first 48 bits of the id."""
         return datetime.fromtimestamp((self.request_id.int >> 80) / 1000, UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class AskedRequests:
-    """What to list. None for any. `status` is a class: 2, 4 or 5."""
+    """The filters of the list. None applies no filter. `status` is a class: 2, 4 or 5."""
 
     order_id: UUID | None = None
     status: int | None = None
@@ -93,13 +93,13 @@ class AskedRequests:
 
     @property
     def scans(self) -> bool:
-        """Whether the statement may look at calls that do not match."""
+        """True if the statement may read calls that do not match."""
         return bool(self.status or self.route or self.client_id)
 
 
 @dataclass(frozen=True, slots=True)
 class MadeMove:
-    """A call that moved money of an order, or previewed it: the credential, the IP address, and what was asked."""
+    """A call that moved an order's money, or previewed the movement: the credential, the IP address, and the request."""
 
     client_id: str
     address: str
@@ -114,14 +114,14 @@ def first_id(at: datetime) -> UUID:
 
 
 async def add(session: Session, merchant_id: UUID, calls: Sequence[NewApiRequest]) -> None:
-    """Write calls of one merchant. What is there already stays."""
+    """Write calls of one merchant. Calls that are already stored stay unchanged."""
     await session.fetch(_ADD, merchant_id, *zip(*calls, strict=True))
 
 
 async def page(
     session: Session, merchant_id: UUID, before: UUID, asked: AskedRequests, limit: int
 ) -> tuple[list[ApiRequest], UUID | None]:
-    """Return at most `limit` calls with an id below `before`, newest first, and where to look further: None at the end."""
+    """Return at most `limit` calls with an id below `before`, newest first, and the id where the next page begins, or None at the end."""
     scan = SCANNED if asked.scans else limit + 1
     values = merchant_id, before, scan, limit + 1, asked.status, asked.route, asked.client_id
     if asked.order_id is None:
@@ -154,7 +154,7 @@ async def moves_of(session: Session, merchant_id: UUID, order_id: UUID, limit: i
 
 
 async def forget(session: Session, before: datetime) -> int:
-    """Delete calls that came before this time, at most FORGOTTEN_AT_ONCE of each merchant. Return how many."""
+    """Delete calls that are older than this time, at most FORGOTTEN_AT_ONCE of each merchant. Return how many were deleted."""
     done = 0
     for row in await session.fetch(_MERCHANTS):
         done += len(await session.fetch(_FORGET, row["merchant_id"], first_id(before), FORGOTTEN_AT_ONCE))

@@ -28,7 +28,7 @@ _PAGE = f"""SELECT {_COLUMNS} FROM (SELECT * FROM audit_log WHERE merchant_id = 
 class Entry:
     """One action of a person, of a program by the API, or of the operator (then `person_id` is None).
 
-    `before` and `after` are JSON objects with the changed values, under the names of the API.
+    `before` and `after` are JSON objects with the changed values, under their API names.
     """
 
     entry_id: UUID

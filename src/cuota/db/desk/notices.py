@@ -1,4 +1,4 @@
-"""Stores the mails to a merchant's own people that are to be sent. All times are of the real clock."""
+"""Stores the mails to a merchant's own people that are waiting to be sent. All times are of the real clock."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cuota.db.session import Session
 _ADD = """INSERT INTO desk_notices (merchant_id, notice_id, kind, email, facts, created_at, mail_at)
     VALUES ($1, $2, $3, $4, $5::text::json, $6, $6)"""
 _MERCHANTS_WITH_NOTICES = "SELECT DISTINCT merchant_id FROM desk_notices WHERE mail_at <= $1"
-# The claim: the mail is tried again later if this process dies.
+# This claims the mail. If this process dies, the mail is retried later.
 _CLAIM = """UPDATE desk_notices SET mail_at = $3, tries = tries + 1
     WHERE merchant_id = $1 AND (merchant_id, notice_id) IN (SELECT merchant_id, notice_id FROM desk_notices
         WHERE merchant_id = $1 AND mail_at <= $2 ORDER BY mail_at LIMIT 20 FOR UPDATE SKIP LOCKED) AND mail_at <= $2
@@ -26,7 +26,7 @@ _FORGET = "DELETE FROM desk_notices WHERE merchant_id = $1 AND created_at < $2"
 
 @dataclass(frozen=True, slots=True)
 class StaffNotice:
-    """A mail that is to be sent. `tries` includes the coming try. `facts` are those of `core/desk/notice.py`."""
+    """A mail that is due. `tries` includes the next attempt. `facts` are those of `core/desk/notice.py`."""
 
     notice_id: UUID
     kind: StaffNoticeKind
@@ -49,7 +49,7 @@ async def merchants_with_notices(session: Session, now: datetime) -> list[UUID]:
 
 
 async def claim(session: Session, merchant_id: UUID, now: datetime, again_at: datetime) -> list[StaffNotice]:
-    """Claim mails that are due. What is not sent until `again_at` is claimed again."""
+    """Claim mails that are due. A mail that is not sent by `again_at` can be claimed again."""
     return [
         StaffNotice(row["notice_id"], StaffNoticeKind(row["kind"]), row["email"], json.loads(row["facts"]), row["created_at"], row["tries"])
         for row in await session.fetch(_CLAIM, merchant_id, now, again_at)
@@ -57,7 +57,7 @@ async def claim(session: Session, merchant_id: UUID, now: datetime, again_at: da
 
 
 async def sent(session: Session, merchant_id: UUID, notice_id: UUID) -> None:
-    """Record that a mail was sent, or is given up."""
+    """Record that a mail was sent, or will not be retried."""
     await session.fetchrow(_SENT, merchant_id, notice_id)
 
 

@@ -44,7 +44,8 @@ _FITS = {
     View.DECLINED: "o.status = 'Declined'",
     View.ABANDONED: "o.status = 'Abandoned'",
 }
-# Where a page begins behind the order $2, and the order of the rows. An order's amount never changes, so the id names the place.
+# The condition that begins a page after the order $2, and the order of the rows. An order's amount never changes, so the
+# order's id is enough to find its position.
 _AMOUNT = (
     "coalesce((SELECT a.amount FROM orders a WHERE a.merchant_id = $1 AND a.order_id = $2), {otherwise})"
 )
@@ -63,8 +64,8 @@ _SORTED = {
     ),
 }
 _ALL = "SELECT o.order_id FROM orders o WHERE o.merchant_id = $1 AND {beyond} ORDER BY {way} LIMIT $3"
-# A text may mean several terms, a reference, or an id. Each of them is read in the order of the ids, up to the limit. What is
-# sorted by amount is read from the newest on, and sorted afterward: terms have no amounts.
+# A text may be several terms, a reference, or an id. The statement reads each of them in the order of the ids, up to the limit.
+# If the list is sorted by amount, the statement reads the newest matches and then sorts them, because terms have no amounts.
 _NAMED = """SELECT n.order_id FROM (
         SELECT t.order_id FROM unnest($7::bigint[]) AS asked (term) CROSS JOIN LATERAL (SELECT o.order_id FROM order_terms o
             WHERE o.merchant_id = $1 AND o.term = asked.term AND {beyond} ORDER BY {way} LIMIT $3) t
@@ -118,7 +119,10 @@ class Asked:
 
     @property
     def sorts_matches(self) -> bool:
-        """True if the newest matches of a search are read and then sorted: the list ends with them."""
+        """True if the statement reads the newest matches of a search and then sorts them.
+
+        Then the list ends after these matches.
+        """
         return self.terms is not None and self.sort.by_amount
 
 

@@ -120,7 +120,7 @@ async def factor_used(session: Session, merchant_id: UUID, person_id: UUID, step
 async def set_up_factor(
     session: Session, merchant_id: UUID, person_id: UUID, secret: bytes, step: int
 ) -> bool:
-    """Store a new app whose first code was right. Return False if the person has got an app meanwhile."""
+    """Store a new app whose first code was right. Return False if the person already has an app by then."""
     return await session.fetchrow(_SET_UP, merchant_id, person_id, secret, step) is not None
 
 

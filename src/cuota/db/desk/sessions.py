@@ -64,7 +64,7 @@ _FORGET_LINKS = deleting("desk_links", "link_id", "ends_at < $2", of_merchant=Tr
 class Link:
     """A sign-in link that can still be used, or whose mail is due.
 
-    `emergency`, of the operator only: the link works also where mailed links do not.
+    `emergency` (operator only): the link also works where mailed links do not work.
     """
 
     link_id: UUID
@@ -94,7 +94,7 @@ class DeskSession:
     """A browser's session. `proved_at` is the time of the last second factor; None before the person is signed in.
 
     `new_factor` is the encrypted secret of an authenticator app that this browser sets up. `has_passkey`: the person has one.
-    `merchant` is the merchant's name; `onboarding` and `suspended` say what it may do now.
+    `merchant` is the merchant's name; `onboarding` and `suspended` determine the merchant's current permissions.
     """
 
     session_id: UUID

@@ -1,7 +1,7 @@
 """Lists a merchant's payouts and disputes, sorted by time, amount or deadline.
 
-By time, an index gives the order. A merchant has few payouts and disputes, compared with its orders. So by amount or deadline, the
-newest MOST_SORTED are sorted by the statement, and no index has to be written for it. A page begins behind the row $2.
+An index gives the order by time. A merchant has few payouts and disputes compared with its orders, so the other orders need no
+index: the statement sorts the newest MOST_SORTED rows by amount or deadline. A page begins after the row $2.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cuota.db.session import Session
 
 MOST_SORTED = 5000
 _HIGHEST = 2**63 - 1
-# Above and below every number of a payout, and every id of a dispute.
+# Above and below every payout number and every dispute id.
 _NUMBERS = (0, 2**31 - 1)
 _IDS = (UUID(int=0), UUID(int=2**128 - 1))
 _DOWN = {Sort.NEWEST, Sort.LARGEST}
@@ -77,7 +77,7 @@ async def payouts(
     statuses: tuple[PayoutStatus, ...],
     limit: int,
 ) -> list[Payout]:
-    """Return at most `limit` payouts behind the one with the number `after`. No statuses: those of any status."""
+    """Return at most `limit` payouts after the payout with the number `after`. An empty list of statuses means any status."""
     sql, behind, way = _PAYOUT_SORTS[sort]
     start = after if after is not None else _NUMBERS[sort in _DOWN]
     names = [status.value for status in statuses or tuple(PayoutStatus)]
@@ -93,7 +93,7 @@ async def disputes(
     statuses: tuple[DisputeStatus, ...],
     limit: int,
 ) -> list[FoundDispute]:
-    """Return at most `limit` disputes behind the dispute `after`. No statuses: those of any status."""
+    """Return at most `limit` disputes after the dispute `after`. An empty list of statuses means any status."""
     sql, behind, way = _DISPUTE_SORTS[sort]
     start = after if after is not None else _IDS[sort in _DOWN]
     names = [status.value for status in statuses or tuple(DisputeStatus)]

@@ -1,7 +1,7 @@
 """Writes the terms by which a merchant's people find orders (`core/desk/terms.py`), from the merchant's feed.
 
-Only merchants whose dashboard has people have terms. A row of order_terms_read says how far the feed was read; it is also the lock
-that orders the job and an erasure, so that no term of an erased person is written.
+Only merchants whose dashboard has people have terms. A row of order_terms_read says how far the feed was read. The row is also
+the lock between the job and an erasure, so the job never writes a term of an erased person.
 """
 
 from __future__ import annotations

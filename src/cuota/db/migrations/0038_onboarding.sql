@@ -1,37 +1,38 @@
--- Onboarding: what the operator knows about a merchant and has decided; screening of names; suspension; payouts that are held.
+-- Onboarding: the operator's knowledge and decisions about a merchant; screening of names; suspension; held payouts.
 
--- 'none': nobody asked for an approval. So every merchant that exists may do what it could do before.
+-- 'none': no approval is required. So every existing merchant keeps its permissions.
 ALTER TABLE merchants
     ADD COLUMN onboarding text NOT NULL DEFAULT 'none'
         CONSTRAINT merchants_onboarding CHECK (onboarding IN ('none', 'open', 'approved'));
-ALTER TABLE merchants ADD COLUMN suspended_at timestamptz;          -- since then, no new orders
--- For the operator's list. The name is unique without its case (merchants_name), so it is also a position in the list.
+ALTER TABLE merchants ADD COLUMN suspended_at timestamptz;          -- from this time on, no new orders
+-- For the operator's list. Two names may not differ only in their case (merchants_name), so a name is also a position in the
+-- list.
 CREATE INDEX merchants_newest ON merchants (created_at DESC, merchant_id DESC);
 CREATE INDEX merchants_open ON merchants (lower(name)) WHERE onboarding = 'open';
 CREATE INDEX merchants_suspended ON merchants (lower(name)) WHERE suspended_at IS NOT NULL;
 CREATE INDEX credentials_revoked ON credentials (merchant_id) WHERE revoked_at IS NOT NULL;
--- Commands create merchants as the service does, whatever their shell's settings are.
+-- Commands create merchants in the same way as the service, whatever the settings of the shell are.
 ALTER TABLE last_served ADD COLUMN onboarding text;
 
--- One row for each merchant whose onboarding has begun. Its lock serializes everything that changes the checklist.
+-- One row for each merchant whose onboarding has begun. The lock of the row serializes all changes of the checklist.
 CREATE TABLE merchant_onboarding (
     merchant_id      uuid NOT NULL,
     business         bytea,                         -- AES-GCM, of JSON
     business_version integer NOT NULL DEFAULT 0 CONSTRAINT merchant_onboarding_version CHECK (business_version >= 0),
-    to_check_since   timestamptz,                   -- an item waits for the operator
-    names_hash       bytea,                         -- of all names that were screened last
-    rail             text,                          -- which screened them
+    to_check_since   timestamptz,                   -- since when an item waits for the operator
+    names_hash       bytea,                         -- the hash of all names that were screened last
+    rail             text,                          -- the rail that screened the names
     screened_at      timestamptz,
-    screen_at        timestamptz,                   -- when the names are screened next
+    screen_at        timestamptz,                   -- the time of the next screening
     screen_tries     smallint NOT NULL DEFAULT 0,
-    screen_problem   text,                          -- why the last try failed; null after an answer
+    screen_problem   text,                          -- why the last attempt failed; null after an answer
     CONSTRAINT merchant_onboarding_pkey PRIMARY KEY (merchant_id),
     CONSTRAINT screened_has_a_time CHECK ((names_hash IS NULL) = (screened_at IS NULL))
 );
 CREATE INDEX merchant_onboarding_to_check ON merchant_onboarding (to_check_since) WHERE to_check_since IS NOT NULL;
 CREATE INDEX merchant_onboarding_screen ON merchant_onboarding (screen_at) WHERE screen_at IS NOT NULL;
 
--- The people who own 25 percent or more, or control the business.
+-- The people who own at least 25 percent of the business, or control it.
 CREATE TABLE merchant_owners (
     merchant_id uuid NOT NULL,
     owner_id    uuid NOT NULL,
@@ -40,7 +41,7 @@ CREATE TABLE merchant_owners (
     share       integer NOT NULL CONSTRAINT merchant_owners_part CHECK (share BETWEEN 0 AND 10000),        -- basis points
     controlling boolean NOT NULL,
     created_at  timestamptz NOT NULL,
-    removed_at  timestamptz,                        -- no longer an owner; the operator must be able to say who was one
+    removed_at  timestamptz,                        -- since when the person is no longer an owner; kept so that the operator can name past owners
     CONSTRAINT merchant_owners_pkey PRIMARY KEY (merchant_id, owner_id),
     CONSTRAINT owns_or_controls CHECK (controlling OR share >= 2500)
 );
@@ -67,12 +68,12 @@ CREATE TABLE merchant_documents (
         'image/jpeg', 'image/webp', 'text/plain')),
     size        integer NOT NULL CONSTRAINT merchant_documents_size CHECK (size BETWEEN 1 AND 5242880),     -- bytes, before encryption
     content     bytea NOT NULL,                     -- AES-GCM, of the content in base64
-    sender      text NOT NULL,                      -- the name and address of the person at that time
+    sender      text NOT NULL,                      -- the name and address of the sender at that time
     sent_at     timestamptz NOT NULL,
     CONSTRAINT merchant_documents_pkey PRIMARY KEY (merchant_id, document_id)
 );
 
--- What the operator decided about an item. The last row of an item counts while `about` still names what is there.
+-- The operator's decisions about items. The last row of an item counts as long as `about` names the current data.
 CREATE TABLE onboarding_decisions (
     merchant_id uuid NOT NULL,
     decision_id uuid NOT NULL,
@@ -88,11 +89,12 @@ CREATE TABLE onboarding_decisions (
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON onboarding_decisions
     FOR EACH STATEMENT EXECUTE FUNCTION append_only();
 
--- Possible matches of a merchant's names with lists of sanctioned people and companies. One row for each name and entry.
+-- Possible matches of a merchant's names with lists of sanctioned people and companies. One row for each pair of name and
+-- entry.
 CREATE TABLE screening_findings (
     merchant_id  uuid NOT NULL,
     finding_id   uuid NOT NULL,
-    subject_hash bytea NOT NULL,                    -- of the name that was screened
+    subject_hash bytea NOT NULL,                    -- the hash of the name that was screened
     kind         text NOT NULL CONSTRAINT screening_findings_kind CHECK (kind IN ('legal_name', 'trading_name', 'owner')),
     owner_id     uuid,
     list_name    text NOT NULL,
@@ -111,18 +113,18 @@ CREATE TABLE screening_findings (
     CONSTRAINT decided_has_a_reason CHECK ((state = 'open') = (decided_at IS NULL) AND (state = 'open') = (reason IS NULL))
 );
 
--- Payouts of a merchant that is not approved, or whose payouts the operator holds, are closed as always and wait.
+-- Payouts of a merchant that is not approved, or whose payouts the operator holds, are closed as usual and then wait.
 ALTER TABLE settlements ADD COLUMN unapproved_since timestamptz;
 ALTER TABLE settlements ADD COLUMN held_since timestamptz;
 ALTER TABLE payouts ADD COLUMN held_at timestamptz;
 ALTER TABLE payouts ADD COLUMN released_at timestamptz;
-ALTER TABLE payouts ADD COLUMN released_arrival date;               -- expected, counted from the release
--- No row that exists is held, so nothing needs to be checked.
+ALTER TABLE payouts ADD COLUMN released_arrival date;               -- the expected day, counted from the release
+-- No existing row is held, so nothing needs to be checked.
 ALTER TABLE payouts ADD CONSTRAINT a_held_payout_waits
     CHECK (held_at IS NULL OR released_at IS NOT NULL OR (status = 'created' AND try_at IS NULL)) NOT VALID;
 CREATE INDEX payouts_held ON payouts (held_at, payout_id) WHERE held_at IS NOT NULL AND released_at IS NULL;
 
--- Closing a payout holds the lock of the merchant's row in settlements, and so does the beginning of a hold.
+-- Closing a payout locks the merchant's row in settlements. The beginning of a hold locks the same row.
 CREATE FUNCTION payouts_of_held_merchants_wait() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     merchant uuid := NEW.merchant_id;
@@ -137,7 +139,7 @@ END $$;
 CREATE TRIGGER payouts_of_held_merchants_wait BEFORE INSERT ON payouts
     FOR EACH ROW EXECUTE FUNCTION payouts_of_held_merchants_wait();
 
--- A hold ends only by a release, once, and never before the merchant is approved.
+-- A payout is held until it is released, which happens once, and never before the merchant is approved.
 CREATE FUNCTION payouts_are_released_once() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     merchant uuid := NEW.merchant_id;
@@ -159,8 +161,9 @@ END $$;
 CREATE TRIGGER payouts_are_released_once BEFORE UPDATE ON payouts
     FOR EACH ROW EXECUTE FUNCTION payouts_are_released_once();
 
--- Begins or ends a hold: 'unapproved', or 'operator'. A beginning hold also stops payouts that the bank was not asked about yet.
--- Returns how many these are. Payouts that are held already stay held when a hold ends: each is released by hand.
+-- Begins or ends a hold: 'unapproved', or 'operator'. The beginning of a hold also stops payouts that were not sent to the bank
+-- yet. Returns the number of stopped payouts. A payout that is already held stays held when a hold ends: a person releases each
+-- one.
 CREATE FUNCTION hold_payouts(merchant uuid, why text, on_hold boolean, happened_at timestamptz) RETURNS integer
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -184,8 +187,8 @@ BEGIN
     RETURN stopped;
 END $$;
 
--- Releases a payout that is held. Returns 'released'; 'unapproved' (its merchant is not approved); 'not_held' (another click was
--- faster, or it never was held).
+-- Releases a held payout. Returns 'released'; 'unapproved' (the payout's merchant is not approved); or 'not_held' (the payout
+-- was already released, or was never held).
 CREATE FUNCTION release_payout(merchant uuid, payout uuid, happened_at timestamptz, arrives date) RETURNS text
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -204,6 +207,6 @@ BEGIN
 END $$;
 
 GRANT SELECT, INSERT, UPDATE ON merchant_onboarding, merchant_owners, screening_findings TO cuota_app;
--- UPDATE of documents: a change of keys encrypts them anew.
+-- UPDATE of documents: when the secret key changes, the documents are encrypted again.
 GRANT SELECT, INSERT, UPDATE, DELETE ON merchant_documents TO cuota_app;
 GRANT SELECT, INSERT ON onboarding_decisions TO cuota_app;

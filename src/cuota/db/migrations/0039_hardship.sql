@@ -1,27 +1,27 @@
--- The operator changes an agreed plan for a consumer in hardship (docs/plan.md), blocks a consumer, and sees messages as they were sent.
+-- The operator changes the plan of a consumer in hardship (docs/plan.md), blocks a consumer, and reads the messages that were
+-- sent.
 
--- A plan may have more than four installments after a change. NOT VALID: every older row satisfies the narrower check.
--- Widened: what the previous release writes still passes.
+-- After a change, a plan may have more than four installments. NOT VALID: every older row satisfies the narrower check.
 ALTER TABLE installments DROP CONSTRAINT installments_number_check;
 ALTER TABLE installments ADD CONSTRAINT installments_number_check CHECK (number BETWEEN 1 AND 40) NOT VALID;
--- Widened: what the previous release writes still passes.
+-- Widened: the rows that the previous release writes still satisfy this check.
 ALTER TABLE charges DROP CONSTRAINT charges_installment_check;
 ALTER TABLE charges ADD CONSTRAINT charges_installment_check CHECK (installment BETWEEN 1 AND 40) NOT VALID;
--- Widened: what the previous release writes still passes.
+-- Widened: the rows that the previous release writes still satisfy this check.
 ALTER TABLE messages DROP CONSTRAINT messages_installment_check;
 ALTER TABLE messages ADD CONSTRAINT messages_installment_check CHECK (installment BETWEEN 1 AND 40) NOT VALID;
--- Widened: what the previous release writes still passes.
+-- Widened: the rows that the previous release writes still satisfy this check.
 ALTER TABLE return_notices DROP CONSTRAINT return_notices_installment_check;
 ALTER TABLE return_notices ADD CONSTRAINT return_notices_installment_check CHECK (installment BETWEEN 1 AND 40) NOT VALID;
--- Widened: what the previous release writes still passes.
+-- Widened: the rows that the previous release writes still satisfy this check.
 ALTER TABLE messages DROP CONSTRAINT messages_kind_check;
 ALTER TABLE messages ADD CONSTRAINT messages_kind_check CHECK (kind IN (
     'plan_started', 'reminder', 'payment_received', 'payment_failed', 'card_needed', 'card_changed', 'declined',
     'plan_paid_off', 'refunded', 'voided', 'expired', 'confirmation_needed', 'dispute_opened', 'dispute_upheld',
     'dispute_rejected', 'dispute_appealed', 'dispute_ended', 'return_noted', 'plan_changed')) NOT VALID;
-ALTER TABLE messages ADD COLUMN said bytea;         -- AES-GCM: the text as it was sent, and to whom; null after an erasure
+ALTER TABLE messages ADD COLUMN said bytea;         -- AES-GCM: the text that was sent, and its recipient; null after an erasure
 
--- The agreed changes of a plan. The plan's first agreement stays as it is.
+-- The agreed changes of a plan. The plan's first agreement is never changed.
 CREATE TABLE plan_changes (
     merchant_id uuid NOT NULL,
     order_id    uuid NOT NULL,
@@ -30,14 +30,14 @@ CREATE TABLE plan_changes (
     kind        text NOT NULL CHECK (kind IN ('dates_moved', 'paused', 'smaller_payments', 'fee_waived')),
     changed_at  timestamptz NOT NULL,
     changed_by  text NOT NULL,                      -- the person or command of the operator
-    days        smallint NOT NULL CHECK (days BETWEEN 0 AND 3650),    -- of the pause; by which a payment moved at the most
+    days        smallint NOT NULL CHECK (days BETWEEN 0 AND 3650),    -- days of the pause, or the most days by which a payment moved
     waived      bigint NOT NULL CHECK (waived >= 0),                  -- cents of the plan's fee
     payments    smallint NOT NULL CHECK (payments BETWEEN 4 AND 40),  -- installments of the plan after the change
     transfers   integer NOT NULL,                   -- the ledger rows of the order before the change
     before      json NOT NULL,                      -- the installments: [[number, day, amount, fee], ...]
     after       json NOT NULL,
-    reason      bytea,                              -- AES-GCM: why; null after an erasure
-    text        text NOT NULL,                      -- what was agreed; empty after an erasure
+    reason      bytea,                              -- AES-GCM: the reason; null after an erasure
+    text        text NOT NULL,                      -- the agreed text; empty after an erasure
     text_hash   text NOT NULL,
     message_id  uuid NOT NULL,
     told_at     timestamptz,                        -- when the message with the new plan was sent
@@ -47,7 +47,7 @@ CREATE TABLE plan_changes (
 );
 CREATE UNIQUE INDEX plan_changes_id ON plan_changes (merchant_id, change_id);
 
--- A change stays as it was agreed. Later only the time of the message is added, and an erasure removes the texts.
+-- A change is stored as it was agreed. Later updates may only add the time of the message, or remove the texts in an erasure.
 CREATE FUNCTION plan_changes_stay() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'DELETE' OR (NEW.merchant_id, NEW.order_id, NEW.number, NEW.change_id, NEW.kind, NEW.changed_at, NEW.changed_by, NEW.days,
@@ -63,8 +63,8 @@ END $$;
 CREATE TRIGGER plan_changes_stay BEFORE UPDATE OR DELETE ON plan_changes
     FOR EACH ROW EXECUTE FUNCTION plan_changes_stay();
 
--- Checked at the commit that adds a change: it follows the change before it, its installments are those of the plan, it keeps the
--- sum of the payments, and only waived money leaves the fees.
+-- Checked at the commit that adds a change. The change follows the previous change, its installments are those of the plan, the
+-- sum of the payments stays the same, and only waived money leaves the fees.
 CREATE FUNCTION plan_change_law() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     planned json;
@@ -98,7 +98,7 @@ END $$;
 CREATE CONSTRAINT TRIGGER plan_change_law AFTER INSERT ON plan_changes
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION plan_change_law();
 
--- As in migration 0001. A plan has four installments, or as many as its last change says, numbered from 1 without gaps.
+-- As in migration 0001. A plan has four installments, or the number in its last change, numbered from 1 without gaps.
 CREATE OR REPLACE FUNCTION plan_law() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     merchant uuid := coalesce(NEW.merchant_id, OLD.merchant_id);  -- a deleted row has no NEW
@@ -129,8 +129,8 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- Saves one order together with a change of its plan. The parameters begin with those of save_orders.
--- Returns the order's id, or nothing if the order has changed since it was read; then nothing is written.
+-- Saves one order together with a change of its plan. The first parameters are those of save_orders. Returns the order's id. If
+-- the order has changed since it was read, the function writes nothing and returns nothing.
 CREATE FUNCTION save_plan_change(
     merchant uuid, orders_order_id uuid[], orders_version integer[], orders_transfers integer[], orders_events
     integer[], orders_status text[], orders_captured bigint[], orders_voided bigint[], orders_refunded bigint[],
@@ -186,8 +186,8 @@ BEGIN
     RETURN saved;
 END $$;
 
--- What of plan fees was waived for a consumer, at all merchants: the limit of a year is kept here. A row is reserved before the plan
--- changes, and settled afterwards.
+-- The plan fees that were waived for a consumer, at all merchants. They are stored here to enforce the limit of a year. A row
+-- is reserved before the plan changes, and settled afterward.
 CREATE TABLE consumer_waivers (
     consumer_id uuid NOT NULL,
     change_id   uuid NOT NULL,
@@ -195,12 +195,12 @@ CREATE TABLE consumer_waivers (
     order_id    uuid NOT NULL,
     amount      bigint NOT NULL CHECK (amount > 0),
     at          timestamptz NOT NULL,
-    settled     boolean NOT NULL DEFAULT false,     -- false: not known yet whether the plan was changed
+    settled     boolean NOT NULL DEFAULT false,     -- false: it is not known yet whether the plan was changed
     PRIMARY KEY (consumer_id, change_id)
 );
 
--- Reserves a part of what may be waived for a consumer since `since`. Returns how much was waived before, which with `cents` is more than
--- `most` if nothing was reserved.
+-- Reserves a part of the fees that may be waived for a consumer since `since`. Returns how many cents were waived before. If
+-- this number plus `cents` is more than `most`, nothing was reserved.
 CREATE FUNCTION reserve_waiver(
     consumer uuid, change uuid, merchant uuid, ordered uuid, cents bigint, asked_at timestamptz, since timestamptz, most bigint
 ) RETURNS bigint LANGUAGE plpgsql AS $$
@@ -219,16 +219,16 @@ BEGIN
     RETURN used;
 END $$;
 
--- Consumers whom the operator has blocked: their orders are declined. They can still pay what they owe. The row stays after an erasure,
--- because the consumer's id is a keyed hash; its reason does not.
+-- Consumers whom the operator has blocked. Their orders are declined, but they can still pay the money that they owe. An
+-- erasure deletes the reason and keeps the row, because the consumer's id is a keyed hash.
 CREATE TABLE consumer_blocks (
     consumer_id uuid NOT NULL,
     block_id    uuid NOT NULL,
     kind        text NOT NULL CHECK (kind IN ('identity', 'misuse', 'unpaid', 'own_request')),
-    reason      bytea,                              -- AES-GCM: why; null after an erasure
+    reason      bytea,                              -- AES-GCM: the reason; null after an erasure
     blocked_at  timestamptz NOT NULL,
     blocked_by  text NOT NULL,
-    until       timestamptz,                        -- null: until somebody ends it
+    until       timestamptz,                        -- null: until a person ends the block
     ended_at    timestamptz,
     ended_by    text,
     PRIMARY KEY (consumer_id, block_id),

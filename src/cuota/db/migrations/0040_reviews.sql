@@ -1,15 +1,11 @@
 -- Reviews: an order whose score is between approved and declined waits for a person (docs/risk.md).
---
--- A review changes only together with its order, by save_reviewed below, which calls save_orders. So the version guard of
--- save_orders decides between a reviewer, the job, the end of the checkout, and the consumer's other tab.
 
 ALTER TABLE orders
-    ADD COLUMN review text,                         -- the state of the order's review; null: it was never referred
-    ADD COLUMN review_by timestamptz;               -- until when the review must be answered, while it waits
--- NOT VALID: no older row has a review, so the table need not be read.
--- One constraint in each statement, because Citus takes no more.
+    ADD COLUMN review text,                         -- the state of the order's review; null: the order was never referred
+    ADD COLUMN review_by timestamptz;               -- the deadline of the review, while the order waits
+-- NOT VALID: no older row has a review, so PostgreSQL need not read the table.
 ALTER TABLE orders ADD CONSTRAINT orders_review CHECK (review IN ('waiting', 'approved', 'declined', 'unanswered', 'closed')) NOT VALID;
--- While a person looks at the order, no card is charged and the order does not end without an answer.
+-- While a person looks at the order, no card is charged, and the order does not end without an answer.
 ALTER TABLE orders ADD CONSTRAINT orders_review_waits CHECK ((review_by IS NOT NULL) = (review IS NOT DISTINCT FROM 'waiting')
     AND (review_by IS NULL OR (status = 'Created' AND charging IS NULL AND review_by < expires_at))) NOT VALID;
 ALTER TABLE orders ADD CONSTRAINT orders_review_ends CHECK ((review NOT IN ('declined', 'unanswered') OR status = 'Declined')
@@ -23,24 +19,24 @@ CREATE TABLE reviews (
     policy_version text NOT NULL,
     inputs         json NOT NULL,                   -- the facts of the referral, as in decisions
     inputs_hash    bytea NOT NULL,                  -- SHA-256 of the inputs' text, to detect an altered text
-    reasons        text[] NOT NULL CONSTRAINT reviews_reasons CHECK (cardinality(reasons) > 0),  -- those of a decline
+    reasons        text[] NOT NULL CONSTRAINT reviews_reasons CHECK (cardinality(reasons) > 0),  -- the reasons for a decline
     score          integer NOT NULL,
-    credit_limit   bigint NOT NULL,                 -- cents: the highest amount that this consumer may owe
-    time_zone      text NOT NULL,                   -- the consumer's
+    credit_limit   bigint NOT NULL,                 -- cents: the most that this consumer may owe
+    time_zone      text NOT NULL,                   -- the consumer's time zone
     referred_at    timestamptz NOT NULL,
     answer_by      timestamptz NOT NULL CONSTRAINT reviews_answer_by CHECK (answer_by > referred_at),
     state          text NOT NULL DEFAULT 'waiting'
         CONSTRAINT reviews_state CHECK (state IN ('waiting', 'approved', 'declined', 'unanswered', 'closed')),
     answered_at    timestamptz,
-    person_id      uuid,                            -- of the operator; null: a command, the job, or the consumer canceled
+    person_id      uuid,                            -- a person of the operator; null: a command, the job, or the consumer canceled
     answerer       text NOT NULL DEFAULT '',        -- the name and address of that person at that time, or the command's user
-    reason         text NOT NULL DEFAULT '',        -- the operator's; removed with the consumer's data
+    reason         text NOT NULL DEFAULT '',        -- the operator's reason; an erasure of the consumer removes it
     CONSTRAINT reviews_pkey PRIMARY KEY (merchant_id, order_id),
     CONSTRAINT reviews_answered CHECK ((state = 'waiting') = (answered_at IS NULL)),
-    -- A person answers with a name and a reason. The reason may be removed later.
+    -- A person's answer has a name and a reason. The reason may be removed later.
     CONSTRAINT reviews_answerer CHECK ((state IN ('approved', 'declined')) = (answerer <> ''))
 );
--- What waits, the earliest deadline first; and the newest of each kind.
+-- For the lists: waiting reviews, the earliest deadline first; and the newest reviews of each kind.
 CREATE INDEX reviews_waiting ON reviews (answer_by, order_id) WHERE state = 'waiting';
 CREATE INDEX reviews_newest ON reviews (state, referred_at DESC, order_id DESC);
 CREATE INDEX reviews_of_merchant ON reviews (merchant_id, referred_at, order_id);
@@ -64,7 +60,7 @@ END $$;
 CREATE TRIGGER reviews_are_answered_once BEFORE UPDATE ON reviews
     FOR EACH ROW EXECUTE FUNCTION reviews_are_answered_once();
 
--- Checked at every commit: an order and its review say the same.
+-- Checked at every commit: the order and its review have the same state.
 CREATE FUNCTION review_of_order() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     merchant uuid := NEW.merchant_id;
@@ -86,8 +82,8 @@ CREATE CONSTRAINT TRIGGER review_of_order AFTER UPDATE ON orders
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
     WHEN (NEW.review IS DISTINCT FROM OLD.review) EXECUTE FUNCTION review_of_order();
 
--- Saves one order whose review begins or ends. The parameters begin with those of save_orders.
--- Returns the order's id, or nothing if the order has changed since it was read; then nothing is written.
+-- Saves one order whose review begins or ends. The first parameters are those of save_orders. Returns the order's id. If the
+-- order has changed since it was read, the function writes nothing and returns nothing.
 CREATE FUNCTION save_reviewed(
     merchant uuid, orders_order_id uuid[], orders_version integer[], orders_transfers integer[], orders_events
     integer[], orders_status text[], orders_captured bigint[], orders_voided bigint[], orders_refunded bigint[],
@@ -149,7 +145,8 @@ BEGIN
     RETURN saved;
 END $$;
 
--- Widened below: what the previous release writes still passes. NOT VALID: every older row satisfies the shorter list.
+-- The check below is wider, so the rows that the previous release writes still satisfy it. NOT VALID: every older row satisfies
+-- the narrower check.
 ALTER TABLE messages DROP CONSTRAINT messages_kind_check;
 ALTER TABLE messages ADD CONSTRAINT messages_kind_check CHECK (kind IN (
     'plan_started', 'reminder', 'payment_received', 'payment_failed', 'card_needed', 'card_changed', 'declined',

@@ -1,6 +1,6 @@
--- What a merchant's own people set in the dashboard, and the notices that go to them by e-mail.
+-- The settings that a merchant's own people change in the dashboard, and the notices that they get by e-mail.
 
--- `minimum` and `maximum` stay the operator's limits. A limit of the merchant's own counts while it lies within them.
+-- `minimum` and `maximum` are the operator's limits. A limit that the merchant sets counts only if it lies within them.
 ALTER TABLE merchants
     ADD COLUMN own_minimum   bigint CONSTRAINT merchants_own_minimum CHECK (own_minimum > 0),
     ADD COLUMN own_maximum   bigint CONSTRAINT merchants_own_maximum CHECK (own_maximum > 0),
@@ -10,10 +10,10 @@ ALTER TABLE merchants
     ADD COLUMN notify_email  text CONSTRAINT merchants_notify_email CHECK (length(notify_email) BETWEEN 3 AND 254),
     ADD COLUMN logo          text CONSTRAINT merchants_logo CHECK (logo ~ '^[0-9a-f]{64}$');
 ALTER TABLE merchants ADD CONSTRAINT merchants_own_range CHECK (own_minimum <= own_maximum);
--- Consumers must not take one merchant for another.
+-- Consumers must not confuse two merchants.
 CREATE UNIQUE INDEX merchants_display_name_key ON merchants (lower(display_name));
 
--- The logo that the checkout shows. Its name is the hash of its content.
+-- The logo that the checkout shows. The logo's name is the hash of its content.
 CREATE TABLE merchant_logos (
     merchant_id uuid NOT NULL,
     digest      text NOT NULL CONSTRAINT merchant_logos_digest CHECK (digest ~ '^[0-9a-f]{64}$'),
@@ -30,15 +30,15 @@ CREATE TABLE desk_notices (
     email       text NOT NULL,
     facts       json NOT NULL,
     created_at  timestamptz NOT NULL,
-    mail_at     timestamptz,                        -- when the mail is sent next; null: sent, or given up
+    mail_at     timestamptz,                        -- when the mail is sent next; null: the mail was sent, or is no longer retried
     tries       smallint NOT NULL DEFAULT 0,
     CONSTRAINT desk_notices_pkey PRIMARY KEY (merchant_id, notice_id)
 );
 CREATE INDEX desk_notices_mail ON desk_notices (mail_at, merchant_id) WHERE mail_at IS NOT NULL;
 CREATE INDEX desk_notices_old ON desk_notices (created_at);
 
--- Queues a mail to each owner and to the merchant's address for notices. Somebody who steals money removes the owners first, so
--- owners who were removed within a week get it too. `real_now` is the time of the real clock.
+-- Queues a mail to each owner and to the merchant's address for notices. A thief may remove the owners first, so owners who
+-- were removed within the last week also get the mail. `real_now` is the time of the real clock.
 CREATE FUNCTION tell_owners(merchant uuid, what text, said json, real_now timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     address text;
@@ -52,7 +52,8 @@ BEGIN
     END LOOP;
 END $$;
 
--- Does the same as add_bank_account, and tells the owners. `who` and `place` are the words for the person and the IP address.
+-- Does the same as add_bank_account, and notifies the owners. `who` and `place` are texts that name the person and the IP
+-- address.
 CREATE FUNCTION change_bank_account(
     merchant uuid, account uuid, sealed_routing bytea, sealed_account bytea, digits text, happened_at timestamptz, wait interval,
     who text, place text, real_now timestamptz
@@ -69,7 +70,7 @@ BEGIN
     RETURN takes_effect;
 END $$;
 
--- Does the same as cancel_bank_change, and tells the owners.
+-- Does the same as cancel_bank_change, and notifies the owners.
 CREATE FUNCTION withdraw_bank_change(merchant uuid, happened_at timestamptz, who text, place text, real_now timestamptz)
 RETURNS text LANGUAGE plpgsql AS $$
 DECLARE

@@ -1,4 +1,4 @@
-"""What the operator decided about the items of a checklist. Rows are never changed."""
+"""The operator's decisions about the items of a checklist. Rows are never changed."""
 
 from __future__ import annotations
 

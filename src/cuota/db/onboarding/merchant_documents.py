@@ -31,7 +31,7 @@ class SealedDocument:
 
 
 async def read_all(session: Session, merchant_id: UUID) -> list[SealedDocument]:
-    """Return the documents, in the order in which they were sent, without their contents."""
+    """Return the documents without their contents, the earliest first."""
     return [SealedDocument(*row) for row in await session.fetch(_OF, merchant_id)]
 
 
@@ -57,5 +57,5 @@ async def content(session: Session, merchant_id: UUID, document_id: UUID) -> Sea
 
 
 async def remove(session: Session, merchant_id: UUID, document_id: UUID) -> bool:
-    """Delete a document. False if there is none with this id."""
+    """Delete a document. Return False if there is no document with this id."""
     return await session.fetchrow(_REMOVE, merchant_id, document_id) is not None

@@ -30,12 +30,12 @@ class SealedOwner:
 
 
 async def read_all(session: Session, merchant_id: UUID) -> list[SealedOwner]:
-    """Return the owners, in the order in which they were named."""
+    """Return the owners, in the order in which they were added."""
     return [SealedOwner(*row) for row in await session.fetch(_OF, merchant_id)]
 
 
 async def add(session: Session, merchant_id: UUID, owner: SealedOwner, now: datetime) -> bool:
-    """Add an owner. False if an owner with this id was added before, such as by a first click."""
+    """Add an owner. Return False if an owner with this id already exists, such as after a first click."""
     row = await session.fetchrow(
         _ADD, merchant_id, owner.owner_id, owner.details, owner.share, owner.controlling, now
     )
@@ -43,7 +43,7 @@ async def add(session: Session, merchant_id: UUID, owner: SealedOwner, now: date
 
 
 async def change(session: Session, merchant_id: UUID, owner: SealedOwner) -> bool:
-    """Store changed details. False if the owner no longer has this version."""
+    """Store changed details. Return False if the owner no longer has this version."""
     row = await session.fetchrow(
         _CHANGE, merchant_id, owner.owner_id, owner.details, owner.share, owner.controlling, owner.version
     )
@@ -51,5 +51,5 @@ async def change(session: Session, merchant_id: UUID, owner: SealedOwner) -> boo
 
 
 async def remove(session: Session, merchant_id: UUID, owner_id: UUID, now: datetime) -> bool:
-    """Note that the person is no longer an owner. False if there is none with this id."""
+    """Record that the person is no longer an owner. Return False if there is no owner with this id."""
     return await session.fetchrow(_REMOVE, merchant_id, owner_id, now) is not None

@@ -1,4 +1,4 @@
-"""The row of a merchant's onboarding: its business, encrypted, and whether the operator has something to check."""
+"""The row of a merchant's onboarding: its encrypted business, and whether an item waits for the operator."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cuota.core.merchant import Onboarding
 from cuota.db.session import Session
 
 _BEGIN = "INSERT INTO merchant_onboarding (merchant_id) VALUES ($1) ON CONFLICT DO NOTHING"
-# Every change of the checklist takes this lock first, then that of the row in settlements, then that of the merchant.
+# Every change of the checklist locks this row first, then the row in settlements, then the merchant's row.
 _LOCK = "SELECT merchant_id FROM merchant_onboarding WHERE merchant_id = $1 FOR UPDATE"
 _READ = """SELECT business, business_version, names_hash, rail, screened_at, screen_at, screen_problem
     FROM merchant_onboarding WHERE merchant_id = $1"""
@@ -25,7 +25,7 @@ _COUNT_OPEN = "SELECT count(*) AS merchants FROM merchants WHERE onboarding = 'o
 
 @dataclass(frozen=True, slots=True)
 class StoredOnboarding:
-    """What is stored about a merchant's onboarding. `business` is encrypted; None before it is entered."""
+    """The stored data of a merchant's onboarding. `business` is encrypted, or None until the business is entered."""
 
     business: bytes | None
     version: int
@@ -37,35 +37,35 @@ class StoredOnboarding:
 
 
 async def lock(session: Session, merchant_id: UUID) -> None:
-    """Let other changes of this merchant's checklist wait until the transaction ends."""
+    """Lock this merchant's checklist until the transaction ends. Other changes of the checklist wait."""
     await session.fetchrow(_BEGIN, merchant_id)
     await session.fetchrow(_LOCK, merchant_id)
 
 
 async def read(session: Session, merchant_id: UUID) -> StoredOnboarding | None:
-    """Return what is stored, or None if the onboarding has not begun."""
+    """Return the stored data, or None if the onboarding has not begun."""
     row = await session.fetchrow(_READ, merchant_id)
     return None if row is None else StoredOnboarding(*row)
 
 
 async def save_business(session: Session, merchant_id: UUID, business: bytes) -> None:
-    """Store the encrypted business, under the lock."""
+    """Store the encrypted business. The caller holds the lock."""
     await session.fetchrow(_SAVE, merchant_id, business)
 
 
 async def note_to_check(session: Session, merchant_id: UUID, now: datetime, *, to_check: bool) -> None:
-    """Store whether the operator has something to check. The time stays that of the first thing."""
+    """Store whether an item waits for the operator. The stored time is that of the first waiting item."""
     await session.fetchrow(_TO_CHECK, merchant_id, to_check, now)
 
 
 async def count_to_check(session: Session) -> tuple[int, datetime | None]:
-    """Return how many merchants have something to check, and since when the first one has."""
+    """Return how many merchants have an item that waits for the operator, and since when the first merchant waits."""
     row = await session.fetchrow(_COUNT_TO_CHECK)
     return (row["merchants"], row["since"]) if row else (0, None)
 
 
 async def standing(session: Session, merchant_id: UUID) -> Onboarding:
-    """Return whether the merchant is approved. It changes only under the lock."""
+    """Return whether the merchant is approved. The approval changes only under the lock."""
     row = await session.fetchrow(_STANDING, merchant_id)
     assert row is not None
     return Onboarding(row["onboarding"])

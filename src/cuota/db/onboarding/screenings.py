@@ -1,4 +1,4 @@
-"""When merchants' names are screened, and the possible matches that were found."""
+"""The times when merchants' names are screened, and the possible matches that were found."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from cuota.db.cluster.across import claim_across
 from cuota.db.pool import Row
 from cuota.db.session import Session
 
-# The lease of a claim. If the worker dies, another one continues after this time. It is longer than the calls of one merchant take.
+# The lease of a claim. If the worker dies, another worker continues after this time. The lease is longer than the calls for one
+# merchant take.
 LEASE = timedelta(minutes=10)
 
 _SOON = "UPDATE merchant_onboarding SET screen_at = $2, screen_tries = 0 WHERE merchant_id = $1"
 _MERCHANTS_DUE = (
     "SELECT merchant_id FROM merchant_onboarding WHERE screen_at <= $1 ORDER BY screen_at LIMIT 200"
 )
-# A claim sets screen_at to the end of its lease. The UPDATE repeats the condition, because SKIP LOCKED alone claims some rows twice.
+# A claim sets screen_at to the end of its lease. The UPDATE repeats the condition, because SKIP LOCKED alone would claim some
+# rows twice.
 _CLAIM = """UPDATE merchant_onboarding SET screen_at = $3, screen_tries = least(screen_tries + 1, 1000) WHERE merchant_id = $1
     AND merchant_id IN (SELECT merchant_id FROM merchant_onboarding WHERE merchant_id = $1 AND screen_at <= $2 LIMIT $4
         FOR UPDATE SKIP LOCKED) AND screen_at <= $2 RETURNING merchant_id, screen_tries"""
@@ -42,19 +44,19 @@ _DECIDE = """UPDATE screening_findings SET state = $3, reason = $4, decided_by =
 
 @dataclass(frozen=True, slots=True)
 class DueScreening:
-    """A merchant whose names are due. `tries` counts this claim too."""
+    """A merchant whose names are due for screening. `tries` includes this claim."""
 
     merchant_id: UUID
     tries: int
 
 
 async def soon(session: Session, merchant_id: UUID, at: datetime) -> None:
-    """Let the names be screened at that time."""
+    """Schedule the screening of the names for this time."""
     await session.fetchrow(_SOON, merchant_id, at)
 
 
 async def claim(session: Session, now: datetime, limit: int) -> list[DueScreening]:
-    """Claim at most `limit` merchants whose names are due. Their order is random."""
+    """Claim at most `limit` merchants whose names are due, in random order."""
     rows = await claim_across(session, _MERCHANTS_DUE, _CLAIM, now, LEASE, limit)
     return [DueScreening(*row) for row in rows]
 
@@ -67,17 +69,17 @@ async def done(
 
 
 async def failed(session: Session, merchant_id: UUID, next_at: datetime, problem: str) -> None:
-    """Store that the rail did not answer, and when to try again."""
+    """Record that the rail did not answer, and when to retry."""
     await session.fetchrow(_FAILED, merchant_id, next_at, problem)
 
 
 async def nothing(session: Session, merchant_id: UUID) -> None:
-    """Store that there is no name to screen."""
+    """Record that there is no name to screen."""
     await session.fetchrow(_NOTHING, merchant_id)
 
 
 async def findings(session: Session, merchant_id: UUID, subjects: Sequence[bytes]) -> list[Finding]:
-    """Return the findings about these names, the most alike first."""
+    """Return the findings about these names, the most similar first."""
     rows = await session.fetch(_FINDINGS, merchant_id, list(subjects))
     return [_finding(row) for row in rows]
 
@@ -91,7 +93,7 @@ def _finding(row: Row) -> Finding:
 
 
 async def add(session: Session, merchant_id: UUID, found: Finding) -> bool:
-    """Add a finding. False if this entry was found for this name before: what was decided then still counts."""
+    """Add a finding. Return False if this entry was found for this name before; then the earlier decision still counts."""
     row = await session.fetchrow(
         _ADD, merchant_id, found.finding_id, found.subject, found.kind, found.owner_id, found.list_name, found.entry,
         found.listed_name, found.detail, found.score, found.found_at,
@@ -109,7 +111,7 @@ async def decide(
     decider: str,
     now: datetime,
 ) -> bool:
-    """Store what was decided about a finding. False if somebody else has decided meanwhile."""
+    """Store the decision about a finding. Return False if another person has decided in the meantime."""
     row = await session.fetchrow(
         _DECIDE, merchant_id, seen.finding_id, state, reason, decided_by, decider, now, seen.state
     )

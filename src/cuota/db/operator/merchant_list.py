@@ -1,4 +1,4 @@
-"""The operator's list of merchants: page by page, by name or the newest first, all or those in one state."""
+"""The operator's list of merchants, in pages, by name or the newest first, filtered by state."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from cuota.core.merchant import Onboarding
 from cuota.db.pool import Row
 from cuota.db.session import Session
 
-# Counted up to here. More than that is "more than 1,000".
+# The count stops here. The page shows a higher count as "more than 1,000".
 MOST_COUNTED = 1_000
 _LAST_ID, _LAST_TIME = UUID(int=2**128 - 1), datetime(2299, 12, 31, tzinfo=UTC)
 
 
 class MerchantState(StrEnum):
-    """What a merchant is in the list. `TO_CHECK` is no state of its own: the operator has something to check."""
+    """A filter of the list.
+
+    `TO_CHECK` is not a state of a merchant: it finds merchants with an item that waits for the operator.
+    """
 
     ACTIVE = "active"
     ONBOARDING = "onboarding"
@@ -36,7 +39,7 @@ class MerchantSort(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ListedMerchant:
-    """A merchant in the list. Amounts are cents. `live`: it has a credential that is not revoked."""
+    """A merchant in the list. Amounts are in cents. `live`: the merchant has a credential that is not revoked."""
 
     merchant_id: UUID
     name: str
@@ -50,7 +53,7 @@ class ListedMerchant:
 
     @property
     def state(self) -> MerchantState:
-        """The one state that says most. A revoked merchant can do nothing, whatever else it is."""
+        """The most important state. A revoked merchant can do nothing, whatever its other states are."""
         if not self.live:
             return MerchantState.REVOKED
         if self.suspended:
@@ -60,33 +63,34 @@ class ListedMerchant:
 
 @dataclass(frozen=True, slots=True)
 class MerchantQuery:
-    """What to list: merchants in a state, or in any, with this text in their name. An empty text is in every name."""
+    """The filter: merchants in one state or in any state, whose name contains this text. Every name contains the empty text."""
 
     text: str = ""
     state: MerchantState | None = None
     sort: MerchantSort = MerchantSort.NAME
 
 
-# One look at an index for each row that is shown. As an EXISTS, PostgreSQL would read all credentials first.
+# One index lookup for each row that is shown. With EXISTS, PostgreSQL would read all credentials first.
 _LIVE = """LEFT JOIN LATERAL (SELECT true AS live FROM credentials c WHERE c.merchant_id = m.merchant_id AND c.revoked_at IS NULL
     LIMIT 1) l ON true"""
-# Each condition is the same as `ListedMerchant.state`. A merchant always has a credential, so a revoked one has a revoked credential:
-# the index credentials_revoked holds few rows.
+# Each condition is the same as in `ListedMerchant.state`. A merchant always has a credential, so a revoked merchant has a
+# revoked credential: the index credentials_revoked contains few rows.
 _IN_STATE = {
     None: "true",
     MerchantState.ACTIVE: "m.suspended_at IS NULL AND m.onboarding <> 'open' AND l.live",
     MerchantState.ONBOARDING: "m.onboarding = 'open' AND m.suspended_at IS NULL AND l.live",
     MerchantState.SUSPENDED: "m.suspended_at IS NOT NULL AND l.live",
-    # As an array, PostgreSQL looks each of them up instead of reading all merchants.
+    # With an array, PostgreSQL looks each merchant up instead of reading all merchants.
     MerchantState.REVOKED: """m.merchant_id = ANY (ARRAY(SELECT r.merchant_id FROM credentials r WHERE r.revoked_at IS NOT NULL))
         AND l.live IS NULL""",
     MerchantState.TO_CHECK: """m.merchant_id IN (SELECT o.merchant_id FROM merchant_onboarding o WHERE o.to_check_since IS NOT NULL)""",
 }
-# Reads at most every name once (bench/merchants.py). With LIKE, unlike strpos, PostgreSQL expects few rows, and reads them in no order.
+# Reads each name at most once (bench/merchants.py). With strpos, PostgreSQL reads the names in order. With LIKE, PostgreSQL
+# would expect few rows and read them in no order.
 _NAMED = "($1 = '' OR lower(m.name) LIKE lower($1))"
 _SHOWN = f"""SELECT m.merchant_id, m.name, m.minimum, m.maximum, m.currency, m.created_at, m.onboarding,
     m.suspended_at IS NOT NULL AS suspended, l.live IS NOT NULL AS live FROM merchants m {_LIVE}"""
-# A name is unique without its case, so it is the position of its row.
+# A name is unique regardless of case, so the name is the position of its row in the list.
 _BY_NAME = f"{_SHOWN} WHERE {{}} AND {_NAMED} AND lower(m.name) > lower($2) ORDER BY lower(m.name) LIMIT $3"
 _NEWEST = f"""{_SHOWN} WHERE {{}} AND {_NAMED} AND (m.created_at, m.merchant_id) < ($2, $3)
     ORDER BY m.created_at DESC, m.merchant_id DESC LIMIT $4"""
@@ -96,7 +100,7 @@ _TO_CHECK = "SELECT merchant_id FROM merchant_onboarding WHERE merchant_id = ANY
 
 
 async def by_name(session: Session, asked: MerchantQuery, after: str, limit: int) -> list[ListedMerchant]:
-    """Return merchants by name, those after the name `after`."""
+    """Return the merchants whose names follow the name `after`, by name."""
     sql = _BY_NAME.format(_IN_STATE[asked.state])
     return [_listed(row) for row in await session.fetch(sql, _pattern(asked.text), after, limit)]
 
@@ -104,13 +108,13 @@ async def by_name(session: Session, asked: MerchantQuery, after: str, limit: int
 async def newest(
     session: Session, asked: MerchantQuery, after: tuple[datetime, UUID] | None, limit: int
 ) -> list[ListedMerchant]:
-    """Return the newest merchants first, those further back than `after`."""
+    """Return the merchants that are older than `after`, newest first."""
     sql, position = _NEWEST.format(_IN_STATE[asked.state]), after or (_LAST_TIME, _LAST_ID)
     return [_listed(row) for row in await session.fetch(sql, _pattern(asked.text), *position, limit)]
 
 
 async def count(session: Session, asked: MerchantQuery) -> int:
-    """Return how many merchants there are, but at most MOST_COUNTED + 1."""
+    """Return the number of merchants, at most MOST_COUNTED + 1."""
     sql = _COUNT.format(_IN_STATE[asked.state])
     row = await session.fetchrow(sql, _pattern(asked.text), MOST_COUNTED + 1)
     return row["found"] if row else 0
@@ -123,12 +127,12 @@ async def read_one(session: Session, merchant_id: UUID) -> ListedMerchant | None
 
 
 async def to_check(session: Session, merchant_ids: list[UUID]) -> set[UUID]:
-    """Return those of the merchants about which the operator has something to check."""
+    """Return which of the merchants have an item that waits for the operator."""
     return {row["merchant_id"] for row in await session.fetch(_TO_CHECK, merchant_ids)}
 
 
 def _pattern(text: str) -> str:
-    """Return the pattern of LIKE that finds the text anywhere; empty for an empty text."""
+    """Return the LIKE pattern that finds the text anywhere in a name; empty for an empty text."""
     escaped = re.sub(r"([\\%_])", r"\\\1", text)
     return f"%{escaped}%" if text else ""
 

@@ -1,4 +1,4 @@
-"""What each process answered, minute by minute. All times are of the real clock."""
+"""The requests that each process answered, minute by minute. All times are of the real clock."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Minute:
-    """What a process counted in the `span` seconds before `at`. `memory` is in bytes, or None if it is not known."""
+    """The counts of a process in the `span` seconds before `at`. `memory` is in bytes, or None if it is unknown."""
 
     at: datetime
     process: Process
@@ -41,7 +41,7 @@ class Minute:
 
 
 async def add(session: Session, minute: Minute) -> None:
-    """Write what a process counted."""
+    """Write the counts of a process."""
     process, counted = minute.process, minute.counted
     groups = {name: [each.answers, each.errors, list(each.buckets)] for name, each in counted.groups.items()}
     await session.fetchrow(
@@ -51,7 +51,7 @@ async def add(session: Session, minute: Minute) -> None:
 
 
 async def since(session: Session, after: datetime, most: int) -> list[Minute]:
-    """Return what the processes counted after this time, at most `most` rows, the oldest first."""
+    """Return the counts that the processes wrote after this time, at most `most` rows, the oldest first."""
     return [_minute(row) for row in await session.fetch(_SINCE, after, most)]
 
 
@@ -59,7 +59,7 @@ def _minute(row: Any) -> Minute:
     at, *process, span, memory, figures = row
     found = json.loads(figures)
     groups = {
-        # Another release may have other buckets. Its figures cannot be added to these.
+        # Another release may use other buckets, so its figures cannot be added to these figures.
         name: Traffic(answers, errors, tuple(buckets))
         for name, (answers, errors, buckets) in found["groups"].items()
         if len(buckets) == BUCKETS
@@ -68,5 +68,5 @@ def _minute(row: Any) -> Minute:
 
 
 async def forget(session: Session, before: datetime) -> None:
-    """Delete what was written before this time."""
+    """Delete the rows that were written before this time."""
     await session.fetch(_FORGET, before)

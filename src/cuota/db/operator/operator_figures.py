@@ -44,7 +44,7 @@ class AgingBucket:
 class DeliveryBacklog:
     """The waiting webhooks.
 
-    `failing` is the number that have failed before. `since` is the earliest time at which one is due.
+    `failing` counts those that have already failed. `since` is the earliest time at which one is due.
     """
 
     waiting: int

@@ -1,4 +1,7 @@
-"""What waits for the background jobs, over all merchants. If a database node is down, its merchants are left out."""
+"""The waiting entries of the background jobs' queues, over all merchants.
+
+Merchants on a database node that is down are left out.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ _SETTLEMENT = _readers("settlements")
 _SEARCH = _readers(
     "order_terms_read", "EXISTS (SELECT FROM desk_people p WHERE p.merchant_id = f.merchant_id)"
 )
-# By the name of the queue. Those that ask for what is due take the service's time.
+# By the name of the queue. The statements that look for due entries take the service's time.
 _DUE = {
     "webhooks": _WEBHOOKS,
     "messages": _MESSAGES,
@@ -52,7 +55,10 @@ _BEHIND = {"events": _EVENTS, "settlement": _SETTLEMENT, "search": _SEARCH}
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """What waits in a queue, and since when the oldest waits (None if nothing waits). What a process works on is not counted."""
+    """The number of waiting entries in a queue, and since when the oldest entry waits (None if no entry waits).
+
+    Claimed entries do not count.
+    """
 
     name: str
     waiting: int

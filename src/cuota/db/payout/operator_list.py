@@ -41,7 +41,7 @@ _PAUSED = """SELECT s.merchant_id, m.name, s.paused_since FROM settlements s JOI
 class ListedPayout:
     """A payout in the operator's list, in cents. `tries` counts the calls of the bank since the status changed last.
 
-    `held_at` is set while the payout is held: it waits for somebody to release it.
+    `held_at` is set while the payout is held: it waits for a person to release it.
     """
 
     merchant_id: UUID

@@ -1,4 +1,4 @@
-"""Movements of money above a limit: one person of the team asks for them, another one approves."""
+"""Movements of money above a limit: one person of the team requests a movement, and another person approves it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from cuota.flows.desk.record import Actor, AuditNote, record
 
 
 class CannotApprove(Exception):
-    """The decision cannot be made. The text says why."""
+    """The decision cannot be made. The text gives the reason."""
 
 
 OWN = "You asked for this yourself. Another person of your team must approve it."
-DECIDED = "Another person decided this meanwhile. Look at it as it is now."
+DECIDED = "Another person has already decided this. Look at the current state."
 
 
 def needs_second_person(context: Context, cents: int) -> bool:
@@ -29,7 +29,7 @@ def needs_second_person(context: Context, cents: int) -> bool:
 async def ask_approval(
     context: Context, merchant_id: UUID, actor: Actor, order_id: UUID, asked: MovementRequest, reason: str
 ) -> None:
-    """Ask for a movement. A second click asks for nothing more. The request and its audit entry are one transaction."""
+    """Request a movement. A second click adds no second request. The request and its audit entry are one transaction."""
     person = actor.person
     assert person is not None
     new = Approval(
@@ -48,7 +48,7 @@ def _subject(asked: Approval) -> str:
 async def decide_approval(
     context: Context, merchant_id: UUID, actor: Actor, asked: Approval, *, approve: bool
 ) -> None:
-    """Approve, or reject; the person who asked may only give it up. Raises CannotApprove."""
+    """Approve or reject a request. The person who made the request can only withdraw it. Raises CannotApprove."""
     person = actor.person
     assert person is not None
     if approve and asked.asked_by == person.person_id:

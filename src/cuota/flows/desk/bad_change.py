@@ -1,4 +1,4 @@
-"""The refusal of a change that a person asked for in a dashboard, and the check of the reason that each change needs."""
+"""The refusal of a change that a person requested in a dashboard, and the check of the reason that each change needs."""
 
 from __future__ import annotations
 

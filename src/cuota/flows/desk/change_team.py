@@ -18,7 +18,7 @@ from cuota.flows.desk.sign_in import INVITATION_LIFE, make_link
 
 
 class BadTeam(BadChange):
-    """The team cannot be changed so."""
+    """The team cannot be changed in this way."""
 
 
 GONE = "This person is no longer in the team. Nothing was changed."
@@ -26,7 +26,7 @@ LAST_OWNER = "A team needs an owner. Make another person an owner first."
 
 
 def _require(actor: Actor, *roles: Role) -> None:
-    """Raise BadTeam unless the actor may give and take these roles. The operator may."""
+    """Raise BadTeam unless the actor may give and take these roles. The operator may give and take every role."""
     person = actor.person
     if person is not None and not all(may_grant(person.role, role) for role in roles):
         raise BadTeam(
@@ -131,7 +131,10 @@ async def reset_factor(
 
 
 async def invite_again(context: Context, merchant_id: UUID, actor: Actor, person_id: UUID) -> bool:
-    """Mail another link to a person who has not signed in yet. False if the person got too many. Raises BadTeam."""
+    """Mail another link to a person who has not signed in yet.
+
+    Return False if the person got too many links. Raises BadTeam.
+    """
     person = await people.read(context.pool, merchant_id, person_id)
     if person is None:
         raise BadTeam(GONE)
@@ -144,7 +147,7 @@ async def invite_again(context: Context, merchant_id: UUID, actor: Actor, person
 async def end_session(
     context: Context, merchant_id: UUID, actor: Actor, person_id: UUID, session_id: UUID
 ) -> bool:
-    """End one session: one's own, or with the right to change the team, another person's. Raises BadTeam."""
+    """End one session: one's own, or another person's with the right to change the team. Raises BadTeam."""
     if actor.person is None or actor.person.person_id != person_id:
         person = await people.read(context.pool, merchant_id, person_id)
         if person is None:
@@ -154,7 +157,7 @@ async def end_session(
 
 
 async def _locked(session: Connection, merchant_id: UUID, person_id: UUID, *, stays_owner: bool) -> Person:
-    """Return a person, with the team's owners locked. Raises BadTeam if the last owner would be gone."""
+    """Return a person, and lock the team's owners. Raises BadTeam if the team would lose its last owner."""
     owners = await people.owners(session, merchant_id, person_id)
     person = await people.read(session, merchant_id, person_id)
     if person is None:

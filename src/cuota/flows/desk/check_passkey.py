@@ -1,8 +1,8 @@
-"""Passkeys (WebAuthn) of both dashboards: adding one, and checking an answer that a browser made with one.
+"""Passkeys (WebAuthn) of both dashboards: adding a passkey, and checking a browser's answer with a passkey.
 
-Every answer is to a challenge that the service stored before. A challenge belongs to one browser and one purpose, ends after
-five minutes, and works once. Every answer must say that the authenticator verified the person, by a fingerprint, a face or a
-PIN. So one answer is two factors: the device, and the person.
+Each answer belongs to a challenge that the service stored before. A challenge belongs to one browser and one purpose, expires
+after five minutes, and works once. Each answer must prove that the authenticator verified the person by a fingerprint, a face
+or a PIN. So one answer is two factors: the device, and the person.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from cuota.core.desk.passkey import (
 from cuota.flows.context import Context, utc_now
 
 CHALLENGE_LIFE = timedelta(minutes=5)
-# Within five minutes: of one browser, and of one IP address, which a whole office may share.
+# The limits within five minutes: for one browser, and for one IP address, which a whole office may share.
 MOST_CHALLENGES = 20
 MOST_OF_ADDRESS = 100
 _MILLISECONDS = int(CHALLENGE_LIFE.total_seconds() * 1000)
@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 
 class PasskeyPurpose(StrEnum):
-    """What a challenge is for. An answer for one purpose is worth nothing for another."""
+    """The purpose of a challenge. An answer for one purpose is not accepted for another."""
 
     SIGN_IN = "sign-in"
     STEP_UP = "step-up"
@@ -63,7 +63,7 @@ class PasskeyRefused(Exception):
         self.name = name
 
 
-# The same for every reason, so that nobody learns which passkeys exist.
+# The text is the same for every reason, so that an attacker does not learn which passkeys exist.
 REFUSED = "This passkey was not accepted. Try again, or sign in in another way."
 NOT_ADDED = "The passkey was not added. Try again."
 HAVE = "This passkey is already there."
@@ -74,7 +74,7 @@ NAME = "Give the passkey a name of at most 100 characters."
 
 @dataclass(frozen=True, slots=True)
 class PasskeyUser:
-    """A person, as an authenticator shows the person. `handle` is what a passkey says about whose it is: random ids."""
+    """A person as an authenticator knows them. `handle` is the user handle of the person's passkeys: random ids."""
 
     handle: bytes
     name: str
@@ -82,25 +82,26 @@ class PasskeyUser:
 
 
 class PasskeyStore(Protocol):
-    """Where the passkeys of a dashboard, and the challenges of one of its browsers, are stored.
+    """The storage of a dashboard's passkeys, and of the challenges of one of its browsers.
 
-    Signing in, nobody is known: `find` learns the person from the handle. Otherwise the store is of one person.
+    During a sign-in the person is unknown, and `find` identifies the person from the handle. Otherwise the store belongs to one
+    person.
     """
 
     async def hold(self, challenge: bytes, purpose: PasskeyPurpose, now: datetime) -> bool:
-        """Store a challenge of this browser. False if there were too many."""
+        """Store a challenge of this browser. Return False if there are too many challenges."""
 
     async def take(self, challenge: bytes, purpose: PasskeyPurpose, now: datetime) -> bool:
-        """Use a challenge of this browser up. False if it is not there, was used, or has ended."""
+        """Use up a challenge of this browser. Return False if the challenge does not exist, was used, or has expired."""
 
     async def find(self, handle: bytes | None, credential_id: bytes) -> Passkey | None:
-        """Return the passkey with this credential, if it is the person's whom the handle names."""
+        """Return the passkey with this credential, if it belongs to the person whom the handle names."""
 
     async def used(self, passkey: Passkey, sign_count: int, now: datetime) -> bool:
-        """Record a use. False if the authenticator's counter did not rise."""
+        """Record a use. Return False if the authenticator's counter did not increase."""
 
     async def copied(self, passkey: Passkey, sign_count: int) -> None:
-        """Write into the audit log that the counter did not rise."""
+        """Write into the audit log that the counter did not increase."""
 
     def user(self) -> PasskeyUser:
         """Return the person."""
@@ -112,7 +113,10 @@ class PasskeyStore(Protocol):
         """Return one of the person's passkeys, or None."""
 
     async def add(self, new: Passkey) -> bool:
-        """Add a passkey, with an entry in the audit log. False if it is already there, or there are too many."""
+        """Add a passkey, with an entry in the audit log.
+
+        Return False if the passkey already exists, or the person has too many.
+        """
 
     async def rename(self, passkey: Passkey, name: str) -> None:
         """Give a passkey another name, with an entry in the audit log."""
@@ -148,7 +152,7 @@ async def begin_adding(context: Context, store: PasskeyStore) -> str:
         authenticator_selection=AuthenticatorSelectionCriteria(
             resident_key=ResidentKeyRequirement.REQUIRED, user_verification=_VERIFIED
         ),
-        # The browser refuses an authenticator that holds one of these.
+        # The browser refuses an authenticator that already contains one of these passkeys.
         exclude_credentials=_known(mine),
     )
     await _hold(store, options.challenge, PasskeyPurpose.ADD)
@@ -156,7 +160,7 @@ async def begin_adding(context: Context, store: PasskeyStore) -> str:
 
 
 async def finish_adding(context: Context, store: PasskeyStore, text: str, typed_name: str) -> None:
-    """Check what `navigator.credentials.create` returned, and add the passkey. Raises PasskeyRefused."""
+    """Check the result of `navigator.credentials.create`, and add the passkey. Raises PasskeyRefused."""
     name, now = read_passkey_name(typed_name), utc_now()
     if name is None:
         raise PasskeyRefused(NAME, "name")
@@ -187,7 +191,7 @@ async def finish_adding(context: Context, store: PasskeyStore, text: str, typed_
 async def begin_using(context: Context, store: PasskeyStore, purpose: PasskeyPurpose) -> str:
     """Return the options for `navigator.credentials.get`, as JSON. Raises PasskeyRefused.
 
-    For a sign-in, they name no passkey: the authenticator offers those that it has for this host.
+    For a sign-in, the options name no passkey: the authenticator offers its passkeys for this host.
     """
     options = webauthn.generate_authentication_options(
         rp_id=relying_party(context.settings.public_url).host,
@@ -200,9 +204,9 @@ async def begin_using(context: Context, store: PasskeyStore, purpose: PasskeyPur
 
 
 async def check_passkey(context: Context, store: PasskeyStore, purpose: PasskeyPurpose, text: str) -> Passkey:
-    """Check what `navigator.credentials.get` returned, and return its passkey. Raises PasskeyRefused.
+    """Check the result of `navigator.credentials.get`, and return its passkey. Raises PasskeyRefused.
 
-    The challenge is used up first. So nobody tries two answers to one challenge.
+    The challenge is used up first, so nobody can try two answers to one challenge.
     """
     now = utc_now()
     answer = _safely(lambda: parse_authentication_credential_json(text), REFUSED)
@@ -220,7 +224,7 @@ async def check_passkey(context: Context, store: PasskeyStore, purpose: PasskeyP
             expected_rp_id=ours.host,
             expected_origin=ours.origin,
             credential_public_key=passkey.public_key,
-            # The database compares the counter, so that two answers at once cannot both pass.
+            # The database compares the counter, so that two concurrent answers cannot both be accepted.
             credential_current_sign_count=0,
             require_user_verification=True,
         ),
@@ -237,16 +241,16 @@ async def check_passkey(context: Context, store: PasskeyStore, purpose: PasskeyP
 
 
 def _safely(read: Callable[[], T], words: str) -> T:
-    """Return what the library reads. Raises PasskeyRefused for everything that is wrong with the answer."""
+    """Return the result of the library's check. Raises PasskeyRefused for every error in the answer."""
     try:
         return read()
     except Exception as wrong:
-        # An answer that no browser makes raises more than the library's own exceptions.
+        # An answer that no browser sends can raise other exceptions than the library's own.
         raise PasskeyRefused(words) from wrong
 
 
 def _challenge_of(client_data: bytes, words: str) -> bytes:
-    """Return the challenge that an answer names. Refuses an answer that was made in another site's frame."""
+    """Return the challenge that an answer names. Refuse an answer that was made in another site's frame."""
     said = _safely(lambda: parse_client_data_json(client_data), words)
     if said.cross_origin:
         raise PasskeyRefused(words)

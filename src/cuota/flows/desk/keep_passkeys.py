@@ -28,7 +28,7 @@ _ID_BYTES = 16
 class DeskPasskeys:
     """The passkeys of one person, and the challenges of one browser.
 
-    `person` is None while nobody is known. Then `find` sets the person whom the passkey names.
+    `person` is None while the person is unknown. Then `find` sets it to the person whom the passkey names.
     """
 
     context: Context
@@ -38,9 +38,9 @@ class DeskPasskeys:
     merchant: str = ""
 
     async def hold(self, challenge: bytes, purpose: PasskeyPurpose, now: datetime) -> bool:
-        """Store a challenge of this browser. False if there were too many.
+        """Store a challenge of this browser. Return False if there are too many challenges.
 
-        The limit of an IP address is for strangers only.
+        The limit for an IP address applies only before the sign-in.
         """
         address = self.address if self.person is None else ""
         return await passkeys.hold(
@@ -49,11 +49,11 @@ class DeskPasskeys:
         )  # fmt: skip
 
     async def take(self, challenge: bytes, purpose: PasskeyPurpose, now: datetime) -> bool:
-        """Use a challenge of this browser up. False if it is not there, was used, or has ended."""
+        """Use up a challenge of this browser. Return False if the challenge does not exist, was used, or has expired."""
         return await passkeys.take(self.context.pool, self.browser_hash, challenge, purpose, now)
 
     async def find(self, handle: bytes | None, credential_id: bytes) -> Passkey | None:
-        """Return the passkey with this credential, if it is the person's whom the handle names."""
+        """Return the passkey with this credential, if it belongs to the person whom the handle names."""
         if self.person is None:
             if handle is None or len(handle) != 2 * _ID_BYTES:
                 return None
@@ -75,17 +75,17 @@ class DeskPasskeys:
         return person.merchant_id, person.person_id
 
     async def used(self, passkey: Passkey, sign_count: int, now: datetime) -> bool:
-        """Record a use. False if the authenticator's counter did not rise."""
+        """Record a use. Return False if the authenticator's counter did not increase."""
         return await passkeys.used(self.context.pool, self._ids()[0], passkey.passkey_id, sign_count, now)
 
     async def copied(self, passkey: Passkey, sign_count: int) -> None:
-        """Write into the audit log that the counter did not rise."""
+        """Write into the audit log that the counter did not increase."""
         said = f"The counter did not rise: {passkey.sign_count}, then {sign_count}. Perhaps the passkey was copied."
         note = AuditNote("passkey.refused", _subject(passkey.name), said)
         await record(self.context, self._ids()[0], self._actor(), note)
 
     def user(self) -> PasskeyUser:
-        """Return the person, as an authenticator shows the person."""
+        """Return the person as an authenticator knows them."""
         person = self._known()
         handle = person.merchant_id.bytes + person.person_id.bytes
         return PasskeyUser(handle, f"{person.email} ({self.merchant})", f"{person.name}, {self.merchant}")
@@ -106,7 +106,10 @@ class DeskPasskeys:
         return await passkeys.read(self.context.pool, *self._ids(), passkey_id)
 
     async def add(self, new: Passkey) -> bool:
-        """Add a passkey, with an entry in the audit log. False if it is already there, or there are too many."""
+        """Add a passkey, with an entry in the audit log.
+
+        Return False if the passkey already exists, or the person has too many.
+        """
         merchant_id, _ = self._ids()
         async with self.context.pool.session() as session, session.transaction():
             added = await passkeys.add(session, merchant_id, new, MOST_PASSKEYS)

@@ -1,4 +1,4 @@
-"""Writes a merchant's audit log: who did what in the dashboard or by the API, from where, and why."""
+"""Writes a merchant's audit log: the actions in the dashboard and by the API, with actor, IP address and reason."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cuota.flows.context import Context
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who acts, and the IP address: a person, or with `credential` a program that calls the API.
+    """The actor, and the IP address: a person, or with `credential` a program that calls the API.
 
     Without either, the operator acts, by a command or in the operator's dashboard. `credential` is the name of the merchant's
     credential with its client id.
@@ -28,7 +28,7 @@ class Actor:
 
     @property
     def words(self) -> str:
-        """The person's name and e-mail address as they are now, or the name of the credential."""
+        """The person's current name and e-mail address, or the name of the credential."""
         if self.person is not None:
             return f"{self.person.name} <{self.person.email}>"
         return f"API credential {self.credential}" if self.credential else "operator"
@@ -46,7 +46,7 @@ OPERATOR = Actor(None)
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Who makes a change, and why. A call of the API gives no reason."""
+    """The actor of a change, and the reason. A call of the API gives no reason."""
 
     actor: Actor
     reason: str = ""
@@ -54,7 +54,7 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class AuditNote:
-    """One action for the log. `before` and `after` hold what the action changed."""
+    """One action for the log. `before` and `after` contain the values that the action changed."""
 
     action: str
     subject: str

@@ -14,7 +14,8 @@ from cuota.db.merchant import merchants
 from cuota.flows.context import Context, utc_now
 from cuota.rails.unavailable import RailUnavailable
 
-# About three days: as long as a thief's change of the bank account has not taken effect, its notice is worth sending.
+# About three days. A thief's change of the bank account takes effect after three days, and until then its notice is worth
+# sending.
 TRIES = 290
 AGAIN = timedelta(minutes=15)
 log = logging.getLogger("cuota.work")

@@ -22,20 +22,20 @@ from cuota.flows.desk.factor import check_factor
 LINK_LIFE = timedelta(minutes=15)
 INVITATION_LIFE = timedelta(days=7)
 SESSION_LIFE = timedelta(hours=12)
-# Between the link and the code of the authenticator app.
+# The time between the link and the code of the authenticator app.
 HALFWAY_LIFE = timedelta(minutes=15)
 IDLE = timedelta(minutes=60)
 # A second factor counts as fresh for this long (step-up).
 FRESH = timedelta(minutes=5)
 LINKS_AN_HOUR = 5
-# The database is told at most this often that a session is in use.
+# The service records at most this often in the database that a session is in use.
 SEEN_EVERY = timedelta(minutes=1)
 assert SEEN_EVERY < IDLE
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a request comes from: the browser's name for itself, and the IP address."""
+    """The origin of a request: the browser's user agent, and the IP address."""
 
     browser: str
     address: str
@@ -69,9 +69,10 @@ class DeskVisit:
 
 
 async def ask_link(context: Context, email: str) -> None:
-    """Queue a mail with a sign-in link for each team with a person of this address.
+    """Queue a mail with a sign-in link for each team that has a person with this address.
 
-    Nobody learns whether there is one: the mail is sent later, by a job. A person gets at most five links in an hour.
+    The response never tells whether such a person exists, because a job sends the mail later. A person gets at most five links
+    in an hour.
     """
     with everyone():
         for person in await people.by_email(context.pool, email):
@@ -95,7 +96,7 @@ async def make_link(
 
 
 def link_address(context: Context, merchant_id: UUID, link_id: UUID) -> str:
-    """Return the address of a link. Its code is a keyed hash of the link's id, so the database holds no code."""
+    """Return the address of a link. Its code is a keyed hash of the link's id, so the database contains no code."""
     base = context.settings.public_url.rstrip("/")
     return f"{base}/desk/enter/{merchant_id}/{link_id}/{link_code(context, link_id)}"
 
@@ -106,7 +107,10 @@ def link_code(context: Context, link_id: UUID) -> str:
 
 
 async def read_link(context: Context, merchant_id: UUID, link_id: UUID, code: str) -> Person | None:
-    """Return the person whom a link signs in. None if the link is forged, was used, or has ended. Uses nothing up."""
+    """Return the person whom a link signs in, or None if the link is forged, was used, or has expired.
+
+    Does not use the link up.
+    """
     if not hmac.compare_digest(code.encode(), link_code(context, link_id).encode()):
         return None
     link = await sessions.read_link(context.pool, merchant_id, link_id, utc_now())
@@ -114,7 +118,7 @@ async def read_link(context: Context, merchant_id: UUID, link_id: UUID, code: st
 
 
 async def enter(context: Context, merchant_id: UUID, link_id: UUID, code: str, place: Place) -> str | None:
-    """Use a link up and open a session. Return the session's secret, or None if the link no longer works."""
+    """Use up a link and open a session. Return the session's secret, or None if the link no longer works."""
     person = await read_link(context, merchant_id, link_id, code)
     if person is None:
         return None

@@ -19,19 +19,19 @@ _DRIFT = (0, -1, 1)
 
 
 class WrongCode(Exception):
-    """The code is wrong, was used before, or is not checked now. The text says what to do."""
+    """The code is wrong, was used before, or codes are blocked now. The text says what to do."""
 
 
 WRONG = "This code is not right. Look at the app again: it shows a new code every 30 seconds."
 USED = "This code was used before. Wait for the next code in your app."
-ANOTHER = "Another browser set up an app for you meanwhile. Enter the code of that app."
+ANOTHER = "Another browser has already set up an app for you. Enter the code of that app."
 TOO_MANY = "Too many wrong codes. Wait 15 minutes, and then try again."
 
 
 class FactorStore(Protocol):
-    """Where the app of one person, and the app that one browser sets up, are stored.
+    """The storage of one person's app, and of the app that one browser sets up.
 
-    `bound` and `new_bound` are the texts that the two encrypted secrets are bound to. `new` is the secret of the app that this
+    `bound` and `new_bound` are the texts to which the two encrypted secrets are bound. `new` is the secret of the app that this
     browser sets up, or None.
     """
 
@@ -40,22 +40,26 @@ class FactorStore(Protocol):
     new: bytes | None
 
     async def begin(self, sealed: bytes) -> bytes:
-        """Store the secret of an app that this browser begins to set up. Return the stored one: the first wins."""
+        """Store the secret of an app that this browser begins to set up.
+
+        Return the stored secret: the first one, if two requests arrive at once.
+        """
 
     async def attempt(self, now: datetime, most: int, closed_until: datetime) -> Factor | None:
-        """Count a try. None while no code is checked."""
+        """Count an attempt. Return None while codes are blocked."""
 
     async def used(self, step: int) -> bool:
-        """Record the time step of a right code. False if the code was used before."""
+        """Record the time step of a right code. Return False if the code was used before."""
 
     async def set_up(self, sealed: bytes, step: int) -> bool:
-        """Store a new app whose first code was right. False if the person has an app meanwhile."""
+        """Store a new app whose first code was right. Return False if the person has got an app in the meantime."""
 
 
 async def begin_app(context: Context, store: FactorStore) -> str:
     """Return the secret of the app that this browser sets up. A second call returns the same secret.
 
-    Another browser gets another secret. So if a thief with a stolen link sees one, the person never sets up that one.
+    Each browser gets another secret. So if a thief with a stolen link sees a secret, the person's own browser never uses that
+    secret.
     """
     sealed = store.new
     if sealed is None:
@@ -71,7 +75,7 @@ def app_address(context: Context, email: str, secret: str) -> str:
 async def check_code(context: Context, store: FactorStore, typed: str) -> None:
     """Check a code, and finish setting up a new app. Raises WrongCode.
 
-    Each try is counted before the code is checked. After five wrong codes in a row, no code is checked for 15 minutes.
+    Each attempt is counted before the code is checked. After five wrong codes in a row, codes are blocked for 15 minutes.
     """
     now = utc_now()
     found = await store.attempt(now, TRIES, now + CLOSED)
@@ -91,7 +95,7 @@ async def check_code(context: Context, store: FactorStore, typed: str) -> None:
 
 
 def _step_of(secret: str, typed: str, now: datetime) -> int | None:
-    """Return the time step to which a code belongs, or None. All steps are compared, in constant time."""
+    """Return the time step to which a code belongs, or None. The function compares all steps, in constant time."""
     app, current, found = pyotp.TOTP(secret), int(now.timestamp()) // _STEP, None
     for drift in _DRIFT:
         if hmac.compare_digest(app.at((current + drift) * _STEP).encode(), typed.encode()):

@@ -1,1 +1,1 @@
-"""Onboarding: what the operator knows about a merchant, what was decided, and the screening of names."""
+"""Onboarding: a merchant's business and owners, the operator's decisions, and the screening of names."""

@@ -1,4 +1,4 @@
-"""Stores what a merchant's business is."""
+"""Stores a merchant's business."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ CHANGED = "Somebody else has changed this since you opened the page. What you ty
 async def change_business(
     context: Context, merchant_id: UUID, hand: Hand, business: Business, seen: int
 ) -> None:
-    """Store the business. `seen` is the version that the person saw. Raises BadOnboarding if it is another one by now.
+    """Store the business. `seen` is the version that the person saw. Raises BadOnboarding if the version has changed since.
 
-    The operator then has to check it, and its names are screened. Nothing happens if nothing is different.
+    After a change, the operator must check the business again, and its names are screened. If nothing is different, nothing
+    happens.
     """
     async with changing(context, merchant_id, hand.actor, renames=True) as (session, before):
         held = before.facts.business

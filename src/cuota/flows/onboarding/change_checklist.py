@@ -1,4 +1,4 @@
-"""The transaction in which a checklist changes, and what follows from the change: approved, or no longer approved."""
+"""The transaction that changes a checklist, and then gives or withdraws the approval."""
 
 from __future__ import annotations
 
@@ -21,14 +21,17 @@ from cuota.flows.operator.log_action import OperatorActor, OperatorNote, log_act
 
 @dataclass(frozen=True, slots=True)
 class Hand:
-    """Who changes a checklist: a person of the merchant's team, or of the operator's, who gives a reason."""
+    """The person who changes a checklist, of the merchant's team or of the operator's team.
+
+    The operator's people give a reason.
+    """
 
     actor: Actor | OperatorActor
     reason: str = ""
 
     @property
     def words(self) -> str:
-        """The person's name and address, as they are now."""
+        """The person's current name and address."""
         return self.actor.words
 
     async def record(
@@ -47,10 +50,10 @@ class Hand:
 async def changing(
     context: Context, merchant_id: UUID, actor: Actor | OperatorActor, *, renames: bool = False
 ) -> AsyncIterator[tuple[Connection, OpenedOnboarding]]:
-    """Change what a checklist is made of, in one transaction, under the merchant's lock. The block gets what is there before.
+    """Change a checklist in one transaction, under the merchant's lock. The block gets the checklist as it was before.
 
-    At the end, the merchant is approved if all items are accepted, and no longer approved if one is rejected; `actor` then stands in
-    the logs. `renames`: the names to screen may be others, and are then screened at once.
+    At the end, the merchant is approved if all items are accepted, and loses the approval if one is rejected; the logs then
+    name `actor`. With `renames`, the names may have changed; changed names are screened at once.
     """
     async with context.pool.session() as session, session.transaction():
         await onboardings.lock(session, merchant_id)
@@ -81,7 +84,10 @@ async def _settle(
     actor: Actor | OperatorActor,
     after: OpenedOnboarding,
 ) -> None:
-    """Approve the merchant, or withdraw the approval. Only the operator decides, so nothing follows from what a merchant changes."""
+    """Approve the merchant, or withdraw the approval.
+
+    Only the operator decides, so a change by the merchant has no effect here.
+    """
     if isinstance(actor, Actor):
         return
     before = await onboardings.standing(session, merchant_id)
@@ -95,7 +101,7 @@ async def _settle(
         new, action, reason = Onboarding.OPEN, "merchant.unapprove", "an item of the checklist is rejected"
     else:
         return
-    # The settlement's row is locked before the merchant's, as everywhere.
+    # This locks the settlement's row before the merchant's row, like all other code.
     await holds.hold(session, merchant_id, HoldReason.UNAPPROVED, context.now(), on=new is Onboarding.OPEN)
     await onboardings.set_standing(session, merchant_id, new)
     found = await merchants.read(session, merchant_id)
@@ -107,7 +113,10 @@ async def _settle(
 
 
 async def note_change(context: Context, merchant_id: UUID) -> None:
-    """Look at the checklist again after a change elsewhere, such as of the bank account. Nothing happens before it has begun."""
+    """Update the checklist after a change elsewhere, such as of the bank account.
+
+    Does nothing if the onboarding has not begun.
+    """
     if await onboardings.read(context.pool, merchant_id) is not None:
         async with changing(context, merchant_id, Actor(None)):
             pass

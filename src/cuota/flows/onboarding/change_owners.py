@@ -1,4 +1,4 @@
-"""Names the people who own or control a merchant's business, changes what is known about them, and removes them."""
+"""Adds, changes and removes the people who own or control a merchant's business."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GONE = "This person is no longer an owner. Nothing was changed."
 async def add_owner(
     context: Context, merchant_id: UUID, hand: Hand, owner_id: UUID, details: OwnerDetails
 ) -> None:
-    """Add an owner. Raises BadOnboarding. The page chooses the id, so that a second click adds nobody."""
+    """Add an owner. Raises BadOnboarding. The page chooses the id, so a second click adds no second owner."""
     async with changing(context, merchant_id, hand.actor, renames=True) as (session, before):
         if any(each.owner_id == owner_id for each in before.facts.owners):
             return
@@ -32,7 +32,7 @@ async def add_owner(
 async def change_owner(
     context: Context, merchant_id: UUID, hand: Hand, owner_id: UUID, details: OwnerDetails, seen: int
 ) -> None:
-    """Change what is known about an owner. `seen` is the version that the person saw. Raises BadOnboarding."""
+    """Change the data of an owner. `seen` is the version that the person saw. Raises BadOnboarding."""
     async with changing(context, merchant_id, hand.actor, renames=True) as (session, before):
         held = next((each for each in before.facts.owners if each.owner_id == owner_id), None)
         if held is None:
@@ -48,7 +48,7 @@ async def change_owner(
 
 
 async def remove_owner(context: Context, merchant_id: UUID, hand: Hand, owner_id: UUID) -> None:
-    """Note that a person is no longer an owner. A second click changes nothing."""
+    """Record that a person is no longer an owner. A second click changes nothing."""
     async with changing(context, merchant_id, hand.actor, renames=True) as (session, _):
         if await merchant_owners.remove(session, merchant_id, owner_id, context.now()):
             await hand.record(context, session, merchant_id, "onboarding.owner.remove", f"Owner {owner_id}")

@@ -27,10 +27,10 @@ async def decide_item(
     *,
     accepted: bool,
 ) -> None:
-    """Accept or reject an item. `seen` names what the person looked at. Raises BadOnboarding.
+    """Accept or reject an item. `seen` identifies the data that the person saw. Raises BadOnboarding.
 
-    The merchant is approved when all items are accepted, and no longer approved when one is rejected. A merchant reads the reason of
-    a rejection. The same decision again changes nothing.
+    The merchant is approved when all items are accepted, and loses the approval when one is rejected. The merchant reads the
+    reason of a rejection. Repeating the same decision changes nothing.
     """
     _require_short(reason)
     if item not in DECIDABLE:
@@ -63,9 +63,9 @@ async def decide_finding(
     state: FindingState,
     reason: str,
 ) -> None:
-    """Clear or confirm a possible match. Raises BadOnboarding. A confirmed match blocks the approval, until it is cleared.
+    """Clear or confirm a possible match. Raises BadOnboarding. Until it is cleared, a confirmed match blocks the approval.
 
-    It does not stand in the merchant's audit log: a sanctioned person must not be warned.
+    The merchant's audit log does not show the decision, because a sanctioned person must not be warned.
     """
     assert state is not FindingState.OPEN
     _require_short(reason)

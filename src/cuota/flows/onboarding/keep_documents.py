@@ -1,4 +1,4 @@
-"""Stores the documents of a merchant, encrypted like the evidence of a dispute, opens them, and removes them."""
+"""Stores, opens and removes a merchant's documents, which are encrypted like the evidence of a dispute."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ ACCEPTED = "The payment provider has accepted this document and keeps it. Send a
 async def add_documents(
     context: Context, merchant_id: UUID, hand: Hand, kind: DocumentKind, files: Sequence[EvidenceFile]
 ) -> None:
-    """Store documents, whose types and sizes are checked before. Raises BadOnboarding."""
+    """Store documents whose types and sizes were checked before. Raises BadOnboarding."""
     if not files:
         raise BadOnboarding.of("Choose a file.", "files")
-    # Encrypted before the transaction, which other people wait for.
+    # The documents are encrypted before the transaction, so that other people wait less for its lock.
     sealed = [(context.new_id(), file) for file in files]
     kept = [
         (document_id, await seal_file(context.vault, file, _keys(document_id)))
@@ -52,7 +52,7 @@ async def read_document(context: Context, merchant_id: UUID, document_id: UUID) 
 
 
 async def remove_document(context: Context, merchant_id: UUID, hand: Hand, document_id: UUID) -> None:
-    """Delete a document. A merchant cannot delete one that the operator has accepted. A second click changes nothing."""
+    """Delete a document. A merchant cannot delete an accepted document. A second click changes nothing."""
     async with changing(context, merchant_id, hand.actor) as (session, before):
         decision = before.facts.decisions.get(Item.DOCUMENTS)
         accepted = decision is not None and decision.accepted and document_id.hex in decision.about

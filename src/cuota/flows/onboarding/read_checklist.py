@@ -1,4 +1,4 @@
-"""Reads everything about a merchant's onboarding, and opens what is encrypted."""
+"""Reads a merchant's onboarding, and decrypts it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cuota.flows.onboarding.sealed_details import names_hash, open_business, ope
 
 @dataclass(frozen=True, slots=True)
 class OpenedOnboarding:
-    """The facts, the checklist that follows from them, and the names to screen."""
+    """The facts, the checklist made from them, and the names to screen."""
 
     facts: OnboardingFacts
     checklist: Checklist
@@ -31,7 +31,7 @@ class OpenedOnboarding:
 async def read_checklist(
     context: Context, merchant_id: UUID, session: Session | None = None
 ) -> OpenedOnboarding:
-    """Return a merchant's onboarding as it is now. With `session`, as that session's transaction sees it."""
+    """Return a merchant's current onboarding. With `session`, read it in that session's transaction."""
     asked, vault = session or context.pool, context.vault
     stored = await onboardings.read(asked, merchant_id)
     sealed = stored.business if stored else None
@@ -53,7 +53,7 @@ async def read_checklist(
 
 
 def _last(accounts: list[BankAccount]) -> BankAccount | None:
-    """Return the account that was entered last. A change that was canceled does not count."""
+    """Return the account that was entered last, without canceled changes."""
     return next((each for each in reversed(accounts) if each.effective_at is not None), None)
 
 

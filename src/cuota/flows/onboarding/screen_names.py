@@ -23,7 +23,7 @@ BATCH = 20
 AT_ONCE = 4
 NO_SCREENING_RAIL = "No screening rail is configured (CUOTA_SCREENING_RAIL): names are not screened."
 SERVICE = OperatorActor(None, job="screening of names")
-# An owner's name is that of a person, the others are those of a company.
+# An owner's name is a person's name. All other names are company names.
 _KINDS = {SubjectKind.OWNER: NameKind.PERSON}
 # Even the slowest rail finishes the names of one merchant before the lease of its claim ends.
 assert screenings.LEASE.total_seconds() > 12 / AT_ONCE * SECONDS
@@ -31,7 +31,7 @@ log = logging.getLogger("cuota.work")
 
 
 async def screen_due_names(context: Context) -> int:
-    """Screen the merchants whose names have changed, or were screened long enough ago. Return how many; none without a rail."""
+    """Screen the merchants whose names have changed or are due again. Return how many were screened; 0 if no rail is set."""
     if context.rails.screening is None:
         return 0
     claimed = await screenings.claim(context.pool, context.now(), BATCH)
@@ -39,7 +39,7 @@ async def screen_due_names(context: Context) -> int:
         try:
             await screen_merchant(context, due.merchant_id, due.tries)
         except Exception:
-            # A merchant that fails must not delay the others. Its lease ends, and it is tried again.
+            # A merchant that fails must not delay the others. Its lease ends, and the job retries it.
             log.exception("screening failed", extra={"facts": {"merchantId": str(due.merchant_id)}})
     return len(claimed)
 
@@ -47,9 +47,9 @@ async def screen_due_names(context: Context) -> int:
 async def screen_merchant(
     context: Context, merchant_id: UUID, tries: int = 1, actor: OperatorActor = SERVICE
 ) -> str | None:
-    """Screen all names of a merchant now. Return None, or why the rail did not answer; then the job tries again.
+    """Screen all names of a merchant now. Return None, or the reason why the rail did not answer; then the job retries.
 
-    What was decided about an entry and a name still counts, if the rail reports the entry again.
+    If the rail reports an entry again, the earlier decision about this entry and name still counts.
     """
     rail = context.rails.screening
     if rail is None:
@@ -70,7 +70,7 @@ async def screen_merchant(
         for subject, match in found:
             finding = _finding(context, subject, match)
             await screenings.add(session, merchant_id, finding)
-        # If a name has changed meanwhile, the new one is screened at once.
+        # If a name has changed in the meantime, the new name is screened at once.
         next_at = (
             now + timedelta(days=context.settings.screening_days) if before.facts.names == names else now
         )
@@ -88,7 +88,7 @@ async def _ask(
         async with places:
             return await rail.screen(asked)
 
-    # All answers are awaited, so that no call goes on after this one.
+    # This waits for all answers, so that no call is still running afterward.
     answers = await asyncio.gather(*map(one, subjects), return_exceptions=True)
     for answer in answers:
         if isinstance(answer, BaseException):

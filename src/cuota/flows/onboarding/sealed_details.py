@@ -1,4 +1,4 @@
-"""Encrypts what is stored about a business and its owners, and the hashes that name what was screened."""
+"""Encrypts a business and its owners, and makes the hashes that identify the screened names."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def open_owner(vault: Vault, sealed: SealedOwner) -> Owner:
 
 
 def subject_hash(vault: Vault, subject: ScreenedName) -> bytes:
-    """Return the keyed hash of a name. It cannot be read."""
+    """Return the keyed hash of a name. The name cannot be read from the hash."""
     return vault.hash("screening-subject", subject.key)
 
 

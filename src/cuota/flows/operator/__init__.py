@@ -1,1 +1,1 @@
-"""The operator's dashboard: signing in, the team, and the log of what its people do."""
+"""The operator's dashboard: signing in, the team, and the log of its people's actions."""

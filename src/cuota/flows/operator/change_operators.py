@@ -28,7 +28,7 @@ def reason_of(typed: str) -> str:
 
 
 def _require(actor: OperatorActor, *roles: OperatorRole) -> None:
-    """Raise BadTeam unless the actor may give and take these roles. A command may."""
+    """Raise BadTeam unless the actor may give and take these roles. A command may give and take every role."""
     person = actor.person
     if person is not None and not set(roles) <= set(operator_grantable(person.role)):
         words = OPERATOR_WORDS[person.role][0].lower()
@@ -113,9 +113,9 @@ async def reset_operator_factor(context: Context, actor: OperatorActor, person_i
 async def forget_operator_account(
     context: Context, actor: OperatorActor, person_id: UUID, reason: str
 ) -> None:
-    """Forget which account at the provider a person has. All sessions end. Raises BadTeam.
+    """Delete the link between a person and an account at the provider. All sessions end. Raises BadTeam.
 
-    The next sign-in there links an account again, by its verified e-mail address.
+    The next sign-in at the provider links an account again, by its verified e-mail address.
     """
     reason, now = reason_of(reason), utc_now()
     async with context.pool.session() as session, session.transaction():
@@ -132,7 +132,7 @@ async def forget_operator_account(
 async def end_operator_session(
     context: Context, actor: OperatorActor, person_id: UUID, session_id: UUID
 ) -> None:
-    """End one session: one's own, or with the right to change the team, another person's. Raises BadTeam."""
+    """End one session: one's own, or another person's with the right to change the team. Raises BadTeam."""
     if actor.person is None or actor.person.person_id != person_id:
         person = await operators.read(context.pool, person_id)
         if person is None:
@@ -146,7 +146,7 @@ def _subject(person: Operator) -> str:
 
 
 async def _locked(session: Connection, person_id: UUID, *, stays_owner: bool) -> Operator:
-    """Return a person, with the team's owners locked. Raises BadTeam if the last owner would be gone."""
+    """Return a person, and lock the team's owners. Raises BadTeam if the team would lose its last owner."""
     owners = await operators.owners(session, person_id)
     person = await operators.read(session, person_id)
     if person is None:
@@ -157,7 +157,10 @@ async def _locked(session: Connection, person_id: UUID, *, stays_owner: bool) ->
 
 
 async def invite_operator_again(context: Context, actor: OperatorActor, person_id: UUID) -> bool:
-    """Mail another link to a person who has not signed in yet. False if the person got too many. Raises BadTeam."""
+    """Mail another link to a person who has not signed in yet.
+
+    Return False if the person got too many links. Raises BadTeam.
+    """
     person = await operators.read(context.pool, person_id)
     if person is None:
         raise BadTeam(GONE)

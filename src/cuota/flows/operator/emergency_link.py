@@ -1,7 +1,7 @@
-"""A way in for an owner when the company's provider is down, or the owner's second factor is lost.
+"""An emergency link for an owner, for when the company's provider is down or the owner has lost the second factor.
 
-Only a command makes such a link (`cuota desk link --operator --emergency`), so only people who run this service's commands do. They could
-write into the database as well; this way stands in the log, with the reason.
+Only the command `cuota desk link --operator --emergency` makes such a link. The people who can run this command could also
+write into the database directly, but the command writes an entry with the reason into the log.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from cuota.flows.operator.operator_sign_in import make_operator_link
 
 
 async def make_emergency_link(context: Context, email: str, *, new_factor: bool) -> str:
-    """Return a link that signs in an owner with the second factor. It works once, for 15 minutes. Raises BadTeam.
+    """Return a link that signs in an owner together with the second factor. It works once, for 15 minutes. Raises BadTeam.
 
-    `new_factor` forgets the owner's authenticator app and passkeys first, and ends the owner's sessions.
+    `new_factor` first deletes the owner's authenticator app and passkeys, and ends the owner's sessions.
     """
     person = await operators.by_email(context.pool, read_email(email) or "")
     if person is None or person.role is not OperatorRole.OWNER:

@@ -1,7 +1,7 @@
-"""Whom a sign-in at the provider signs in: a person of the team, and nobody else.
+"""Finds the person of the team who signs in at the provider. Nobody else can sign in.
 
-The first time, the person is found by the e-mail address that the provider has verified. From then on, only the account counts by
-which the person was found: issuer and subject. Nobody is added to the team in this way, and nobody becomes an owner.
+At the first sign-in, the verified e-mail address identifies the person. After that, only the account (issuer and subject)
+identifies the person. A sign-in never adds a person to the team, and never makes a person an owner.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ log = logging.getLogger("cuota.identity")
 async def enter_by_provider(
     context: Context, returned: Returned, before: OperatorVisit | None, place: Place
 ) -> str:
-    """Open a session for the person, and end the browser's session before. Return the secret. Raises ProviderRefused.
+    """Open a session for the person, and end the browser's earlier session. Return the secret. Raises ProviderRefused.
 
-    The session is halfway, and asks for Cuota's second factor, unless the provider proves one.
+    If the provider proves no second factor, the session still needs Cuota's second factor.
     """
     claims, rules, now = returned.claims, rules_of(context), utc_now()
     person, known = await _person(context, claims)
@@ -51,7 +51,7 @@ async def enter_by_provider(
 
 
 def _check(rules: ProviderRules, person: Operator, claims: dict[str, Any], role: OperatorRole | None) -> None:
-    """Check what the settings ask of a person of the team. Raises ProviderRefused."""
+    """Check the requirements of the settings for a person of the team. Raises ProviderRefused."""
     if not in_domain(rules, verified_email(rules, claims)):
         raise ProviderRefused(
             f"Your e-mail address at {rules.name} is not verified, or is in a domain that may not sign in here."
@@ -90,14 +90,14 @@ async def confirm_by_provider(
 
 
 async def _person(context: Context, claims: dict[str, Any]) -> tuple[Operator, bool]:
-    """Return the person, and whether the account is known already. Raises ProviderRefused."""
+    """Return the person, and whether the account is already linked. Raises ProviderRefused."""
     rules = rules_of(context)
     person = await identities.person_of(context.pool, claims["iss"], claims["sub"])
     if person is not None:
         return person, True
     email = verified_email(rules, claims)
     if email is None:
-        # Of people who are not in the team, nothing is written into the audit log: anybody could fill it.
+        # A failed sign-in of a person outside the team is not written into the audit log, because anybody could fill the log.
         log.warning(
             "a sign-in at the provider is refused", extra={"facts": {"problem": "no verified e-mail address"}}
         )
@@ -147,6 +147,9 @@ async def _settle(
 
 
 def _proved_at(claims: dict[str, Any], now: datetime) -> datetime:
-    """Return when the person signed in at the provider. If the provider does not say, that was too long ago to be fresh."""
+    """Return when the person signed in at the provider.
+
+    If the provider does not tell the time, the sign-in does not count as fresh.
+    """
     at = claims.get("auth_time")
     return now - 2 * FRESH if at is None else min(now, datetime.fromtimestamp(at, UTC))

@@ -32,7 +32,7 @@ _ID_BYTES = 16
 class OperatorPasskeys:
     """The passkeys of one person, and the challenges of one browser.
 
-    `person` is None while nobody is known. Then `find` sets the person whom the passkey names.
+    `person` is None while the person is unknown. Then `find` sets it to the person whom the passkey names.
     """
 
     context: Context
@@ -41,9 +41,9 @@ class OperatorPasskeys:
     person: Operator | None = None
 
     async def hold(self, challenge: bytes, purpose: PasskeyPurpose, now: datetime) -> bool:
-        """Store a challenge of this browser. False if there were too many.
+        """Store a challenge of this browser. Return False if there are too many challenges.
 
-        The limit of an IP address is for strangers only.
+        The limit for an IP address applies only before the sign-in.
         """
         address = self.address if self.person is None else ""
         return await operator_passkeys.hold(
@@ -52,11 +52,11 @@ class OperatorPasskeys:
         )  # fmt: skip
 
     async def take(self, challenge: bytes, purpose: PasskeyPurpose, now: datetime) -> bool:
-        """Use a challenge of this browser up. False if it is not there, was used, or has ended."""
+        """Use up a challenge of this browser. Return False if the challenge does not exist, was used, or has expired."""
         return await operator_passkeys.take(self.context.pool, self.browser_hash, challenge, purpose, now)
 
     async def find(self, handle: bytes | None, credential_id: bytes) -> Passkey | None:
-        """Return the passkey with this credential, if it is the person's whom the handle names."""
+        """Return the passkey with this credential, if it belongs to the person whom the handle names."""
         if self.person is None:
             if handle is None or len(handle) != _ID_BYTES:
                 return None
@@ -72,17 +72,17 @@ class OperatorPasskeys:
         return self.person
 
     async def used(self, passkey: Passkey, sign_count: int, now: datetime) -> bool:
-        """Record a use. False if the authenticator's counter did not rise."""
+        """Record a use. Return False if the authenticator's counter did not increase."""
         return await operator_passkeys.used(self.context.pool, passkey.passkey_id, sign_count, now)
 
     async def copied(self, passkey: Passkey, sign_count: int) -> None:
-        """Write into the audit log that the counter did not rise."""
+        """Write into the audit log that the counter did not increase."""
         said = f"The counter did not rise: {passkey.sign_count}, then {sign_count}. Perhaps the passkey was copied."
         note = OperatorNote("passkey.refused", _subject(passkey.name), said)
         await log_action(self.context, self._actor(), note)
 
     def user(self) -> PasskeyUser:
-        """Return the person, as an authenticator shows the person."""
+        """Return the person as an authenticator knows them."""
         person = self._known()
         return PasskeyUser(person.person_id.bytes, f"{person.email} (operator)", f"{person.name}, operator")
 
@@ -102,7 +102,10 @@ class OperatorPasskeys:
         return await operator_passkeys.read(self.context.pool, self.person_id(), passkey_id)
 
     async def add(self, new: Passkey) -> bool:
-        """Add a passkey, with an entry in the audit log. False if it is already there, or there are too many."""
+        """Add a passkey, with an entry in the audit log.
+
+        Return False if the passkey already exists, or the person has too many.
+        """
         async with self.context.pool.session() as session, session.transaction():
             added = await operator_passkeys.add(session, new, MOST_PASSKEYS)
             if added:
@@ -148,8 +151,8 @@ async def enter_operator_by_passkey(
 ) -> str:
     """Open a session for the person whose passkey was checked. Return the session's secret.
 
-    Raises PasskeyRefused where people sign in at the provider only, and this person has not done so in this browser: the passkey is
-    then the second factor.
+    Where people must sign in at the provider, the passkey is only the second factor. There it raises PasskeyRefused if this
+    person has not signed in at the provider in this browser.
     """
     rules = context.settings.provider_rules
     mine = (

@@ -1,4 +1,4 @@
-"""Writes the operator's log: who did what, from where, and why."""
+"""Writes the operator's log: each action with the actor, the IP address and the reason."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class OperatorActor:
-    """Who acts, and the IP address. For a command, `person` is None and `user` is the user of the operating system.
+    """The actor, and the IP address. For a command, `person` is None and `user` is the user of the operating system.
 
-    For a background job, `job` is what it does, and the others are empty.
+    For a background job, `job` names the job, and the other fields are empty.
     """
 
     person: Operator | None
@@ -33,7 +33,7 @@ class OperatorActor:
 
     @property
     def words(self) -> str:
-        """The actor's name and e-mail address, as they are now."""
+        """The actor's current name and e-mail address."""
         if self.person is not None:
             return f"{self.person.name} <{self.person.email}>"
         if self.job:
@@ -42,7 +42,7 @@ class OperatorActor:
 
     @property
     def role(self) -> str:
-        """The person's role, or what acts instead of a person."""
+        """The person's role, or the kind of actor if the actor is not a person."""
         return self.person.role if self.person is not None else "job" if self.job else "command"
 
 
@@ -51,7 +51,10 @@ COMMAND_LINE = OperatorActor(None)
 
 @dataclass(frozen=True, slots=True)
 class OperatorNote:
-    """One action for the log. `about` is the id of its subject; `before` and `after` hold what the action changed."""
+    """One action for the log.
+
+    `about` is the id of its subject; `before` and `after` contain the values that the action changed.
+    """
 
     action: str
     subject: str
@@ -64,9 +67,9 @@ class OperatorNote:
 async def log_action(
     context: Context, actor: OperatorActor, note: OperatorNote, session: Session | None = None
 ) -> None:
-    """Write an entry. With `session`, in that session's transaction.
+    """Write an entry. With `session`, the entry is part of that session's transaction.
 
-    An action that changes other tables is logged before it is done, so that a crash leaves no action without its entry.
+    An action that changes other tables is logged first, so that a crash never leaves an action without an entry.
     """
     person = actor.person
     entry = OperatorEntry(
@@ -80,10 +83,10 @@ async def log_action(
 async def tell_merchant(
     context: Context, merchant_id: UUID, note: OperatorNote, session: Session | None = None
 ) -> None:
-    """Write an action into the merchant's own audit log too. The reason stays with the operator.
+    """Also write an action into the merchant's own audit log, without the reason.
 
-    With `session`, the entry is a part of that session's transaction. Without one, the action was done already: a failure is logged
-    and not raised.
+    With `session`, the entry is part of that session's transaction. Without `session`, the action is already done, so a failure
+    is logged and not raised.
     """
     told = AuditNote(note.action, "Your payment provider changed this", before=note.before, after=note.after)
     if session is not None:
@@ -96,7 +99,7 @@ async def tell_merchant(
 async def logged(
     context: Context, actor: OperatorActor, note: OperatorNote, act: Callable[[Context], Awaitable[T]]
 ) -> T:
-    """Write the entry, and then act. If the action is refused or fails, a second entry says so."""
+    """Write the entry, and then act. If the action is refused or fails, write a second entry that says so."""
     await log_action(context, actor, note)
     try:
         return await act(context)

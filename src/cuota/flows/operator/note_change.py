@@ -1,4 +1,4 @@
-"""What stands in the operator's log about a change of a plan: its payments before and after."""
+"""The entry in the operator's log about a change of a plan: its payments before and after."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cuota.flows.plan.change_plan import PlanPreview
 
 
 def note_of_change(shown: PlanPreview, reason: str) -> OperatorNote:
-    """Return the entry for a change as it was shown."""
+    """Return the entry for a change that the person has seen."""
     order = shown.found.order
     rows = effect_rows(shown.found.before.plan, shown.new.plan, order.currency)
     before = {label: now for label, now, _ in rows}

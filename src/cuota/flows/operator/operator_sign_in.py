@@ -1,7 +1,7 @@
 """Signing in to the operator's dashboard: a mailed link, and then a code of an authenticator app.
 
-The same rules as for a merchant's people (`flows/desk/sign_in.py`), with other tables, cookies and paths. Where people sign in at a
-company's provider only (`flows/operator/enter_by_provider.py`), mailed links open nothing.
+The rules are the same as for a merchant's people (`flows/desk/sign_in.py`), with other tables, cookies and paths. Where people
+must sign in at a company's provider (`flows/operator/enter_by_provider.py`), mailed links do not work.
 """
 
 from __future__ import annotations
@@ -60,13 +60,16 @@ class OperatorVisit:
 
 
 def provider_only(context: Context) -> bool:
-    """Whether people sign in at the company's provider only."""
+    """Whether the company's provider is the only way to sign in."""
     rules = context.settings.provider_rules
     return rules is not None and rules.only
 
 
 async def ask_operator_link(context: Context, email: str) -> None:
-    """Queue a mail with a sign-in link if the team has a person of this address. A person gets at most five in an hour."""
+    """Queue a mail with a sign-in link if a person of the team has this address.
+
+    A person gets at most five links in an hour.
+    """
     if provider_only(context):
         return
     person = await operators.by_email(context.pool, email)
@@ -85,8 +88,8 @@ async def make_operator_link(
 ) -> str | None:
     """Make a sign-in link, which works once. Return its address, or None if the person got too many in the last hour.
 
-    `one_step` (sandbox only): the link asks for no second factor. `emergency`: the link works also where people sign in at the
-    provider only.
+    `one_step` (sandbox only): the link asks for no second factor. `emergency`: the link also works where the provider is
+    otherwise the only way to sign in.
     """
     now, link_id = utc_now(), context.new_id()
     one_step = one_step and context.settings.sandbox
@@ -99,7 +102,7 @@ async def make_operator_link(
 
 
 def operator_link_address(context: Context, link_id: UUID) -> str:
-    """Return the address of a link. Its code is a keyed hash of the link's id, so the database holds no code."""
+    """Return the address of a link. Its code is a keyed hash of the link's id, so the database contains no code."""
     return f"{context.settings.public_url.rstrip('/')}/operator/enter/{link_id}/{_code(context, link_id)}"
 
 
@@ -108,7 +111,10 @@ def _code(context: Context, link_id: UUID) -> str:
 
 
 async def read_operator_link(context: Context, link_id: UUID, code: str) -> Operator | None:
-    """Return the person whom a link signs in. None if the link is forged, was used, or has ended. Uses nothing up."""
+    """Return the person whom a link signs in, or None if the link is forged, was used, or has expired.
+
+    Does not use the link up.
+    """
     if not hmac.compare_digest(code.encode(), _code(context, link_id).encode()):
         return None
     link = await operator_sessions.read_link(context.pool, link_id, utc_now())
@@ -118,7 +124,7 @@ async def read_operator_link(context: Context, link_id: UUID, code: str) -> Oper
 
 
 async def enter_operator(context: Context, link_id: UUID, code: str, place: Place) -> str | None:
-    """Use a link up and open a session. Return the session's secret, or None if the link no longer works."""
+    """Use up a link and open a session. Return the session's secret, or None if the link no longer works."""
     person = await read_operator_link(context, link_id, code)
     if person is None:
         return None
@@ -159,7 +165,7 @@ async def load_operator_visit(context: Context, secret: str) -> OperatorVisit | 
 async def finish_sign_in(context: Context, visit: OperatorVisit, typed: str, place: Place) -> str:
     """Check the code of the authenticator app and finish signing in. Return the session's new secret. Raises WrongCode.
 
-    A person who has a passkey and no app does not set one up here: that would take the place of the passkey.
+    A person who has a passkey and no app cannot set up an app here, because the app would replace the passkey.
     """
     if visit.needs_passkey:
         raise WrongCode("Use your passkey.")

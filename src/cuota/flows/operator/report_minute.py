@@ -1,4 +1,4 @@
-"""A process tells the others what it answered: one small row a minute, so that a page can show the figures of all machines."""
+"""Each process writes the counts of its requests once a minute, so that a page can show the figures of all machines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STATM = Path("/proc/self/statm")
 
 
 class MinuteReporter:
-    """Reports for one process. `counted` returns what the process has counted since its start; nothing is counted for this alone."""
+    """Reports for one process. `counted` returns the counts since the start of the process, which exist without this report."""
 
     def __init__(self, context: Context, counted: Callable[[], TrafficTotals]) -> None:
         self._context, self._counted = context, counted
@@ -27,20 +27,20 @@ class MinuteReporter:
         self._process = Process(context.new_id(), machine, os.getpid(), version("cuota"), self._at)
 
     async def report(self) -> None:
-        """Write what was counted since the last report that was written."""
-        # In a thread, because adding up the counters of all routes may take ten milliseconds.
+        """Write the counts since the last report that was written."""
+        # This runs in a thread, because adding up the counters of all routes may take ten milliseconds.
         counted, now = await asyncio.to_thread(self._counted), utc_now()
         span = (now - self._at).total_seconds()
         if span <= 0:
             return
         minute = Minute(now, self._process, span, _memory(), counted.since(self._before))
         await minutes.add(self._context.pool, minute)
-        # Only now: what was not written is part of the next report.
+        # Set only after a successful write: if a write fails, the next report includes its counts.
         self._before, self._at = counted, now
 
 
 def _memory() -> int | None:
-    """Return the resident memory of this process in bytes, or None where the system does not say."""
+    """Return the resident memory of this process in bytes, or None if the system does not tell the number."""
     try:
         return int(_STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):

@@ -36,7 +36,7 @@ async def send_operator_links(context: Context) -> int:
 
 
 def _invitation(context: Context, name: str) -> str | None:
-    """Return the text for a person who signs in at the provider only, or None. A link would open nothing."""
+    """Return the text for a person who must sign in at the provider, or None. For this person a link would not work."""
     rules = context.settings.provider_rules
     if rules is None or not rules.only:
         return None

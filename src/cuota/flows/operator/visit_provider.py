@@ -1,7 +1,8 @@
-"""The way to the company's OpenID Connect provider and back, for a sign-in or for a fresh second factor.
+"""The redirect to the company's OpenID Connect provider and back, for a sign-in or for a fresh second factor.
 
-A visit belongs to one browser, by a cookie with a secret, ends after ten minutes, and works once: it is used up before anything else
-is looked at. So a state or a code that was stolen, or that another person's browser began, finishes nothing here.
+A visit belongs to one browser, by a cookie with a secret, expires after ten minutes, and works once. The visit is used up
+before any other check. So an attacker cannot finish a sign-in here with a stolen state or code, or with one that another
+browser began.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from cuota.rails.identity.request import ProofRefused, ProviderRequest
 from cuota.rails.unavailable import RailUnavailable
 
 VISIT_LIFE = timedelta(minutes=10)
-# Within ten minutes: of one browser, and of one IP address, which a whole office may share.
+# The limits within ten minutes: for one browser, and for one IP address, which a whole office may share.
 MOST_OF_BROWSER = 20
 MOST_OF_ADDRESS = 100
 LONGEST_ANSWER = 4096
@@ -31,7 +32,7 @@ log = logging.getLogger("cuota.identity")
 
 
 class ProviderRefused(Exception):
-    """The sign-in at the provider does not open the dashboard. The text says why, and what to do."""
+    """The provider's sign-in is refused. The text gives the reason, and says what to do."""
 
 
 TOO_OFTEN = "Too many tries. Wait ten minutes, and then try again."
@@ -43,7 +44,7 @@ STALE = (
 
 @dataclass(frozen=True, slots=True)
 class ProviderAnswer:
-    """What the provider sent the browser back with. `issuer` is None if the answer does not name one."""
+    """The parameters with which the provider sent the browser back. `issuer` is None if the answer does not name an issuer."""
 
     state: str
     code: str
@@ -53,26 +54,29 @@ class ProviderAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """A visit that came back. `session_hash` is that of the session that asked for a fresh second factor, or None."""
+    """A finished visit. `session_hash` is the hash of the session that asked for a fresh second factor, or None."""
 
     claims: dict[str, Any]
     session_hash: bytes | None
 
 
 def rules_of(context: Context) -> ProviderRules:
-    """Return the rules. Only where a provider is set."""
+    """Return the rules for signing in. Call this only if a provider is set."""
     rules = context.settings.provider_rules
     assert rules is not None, "the routes of a provider answer 404 where none is set"
     return rules
 
 
 def redirect_uri(context: Context) -> str:
-    """Return the one address at which browsers come back. The provider compares it exactly."""
+    """Return the only address to which the provider sends browsers back. The provider compares the address exactly."""
     return f"{context.settings.public_url.rstrip('/')}/operator/provider/return"
 
 
 def _asked(context: Context, state: str) -> ProviderRequest:
-    """Return what is sent to the provider. Nonce and verifier are keyed hashes of the state: whoever sees the state knows neither."""
+    """Return the request to the provider.
+
+    Nonce and verifier are keyed hashes of the state, so a person who sees the state knows neither.
+    """
     nonce, verifier = (
         base64.urlsafe_b64encode(context.vault.hash(use, state)).rstrip(b"=").decode()
         for use in ("operator-provider-nonce", "operator-provider-verifier")
@@ -91,10 +95,10 @@ def _browser_hash(context: Context, secret: str) -> bytes:
 async def begin_visit(
     context: Context, secret: str, place: Place, *, visit: OperatorVisit | None = None, again: bool = False
 ) -> str:
-    """Return the provider's address to which the browser goes. `secret` is that of the browser's cookie.
+    """Return the provider's address to which the browser goes. `secret` is the secret of the browser's cookie.
 
-    With `visit`, its session asks for a fresh second factor. `again`: the person signs in there anew in any case.
-    Raises ProviderRefused, RailUnavailable.
+    With `visit`, its session asks for a fresh second factor. `again`: the person must sign in at the provider again in any
+    case. Raises ProviderRefused, RailUnavailable.
     """
     provider, now = context.rails.identity, utc_now()
     assert provider is not None
@@ -115,7 +119,7 @@ async def begin_visit(
 
 
 async def finish_visit(context: Context, secret: str, answer: ProviderAnswer) -> Returned:
-    """Use the visit up, and return what the provider says about the person. Raises ProviderRefused, RailUnavailable."""
+    """Use up the visit, and return the provider's claims about the person. Raises ProviderRefused, RailUnavailable."""
     provider, name = context.rails.identity, rules_of(context).name
     assert provider is not None
     taken = await identities.take(
@@ -145,7 +149,10 @@ def _warn(problem: RailUnavailable) -> None:
 
 
 def _words(name: str, error: str) -> str:
-    """Return what to tell about an error that the provider reports. Its own words are shown to nobody: anybody can write them."""
+    """Return the text about an error that the provider reports.
+
+    The provider's own text is never shown, because anybody can write it.
+    """
     if error in {"access_denied", "login_required", "interaction_required", "consent_required"}:
         return f"You were not signed in at {name}: the sign-in was canceled, or {name} does not let you use this dashboard."
     if error in {"temporarily_unavailable", "server_error"}:

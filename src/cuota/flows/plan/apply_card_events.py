@@ -28,8 +28,8 @@ from cuota.rails.card.protocol import CardEventKind
 
 BATCH = 20
 AT_ONCE = 8
-# A look-up calls the rail twice at most: it finds nothing and charges, or it finds an abandoned charge and cancels it. Even the
-# slowest rail finishes a batch before the lease of its claims ends.
+# A look-up calls the rail at most twice: it finds no charge and charges, or it finds an abandoned charge and cancels it. Even
+# the slowest rail finishes a batch before the lease of its claims ends.
 assert card_events.LEASE.total_seconds() >= -(-BATCH // AT_ONCE) * 2 * SECONDS
 log = logging.getLogger("cuota.work")
 

@@ -1,4 +1,4 @@
-"""Changes an agreed plan for a consumer in hardship: shows the new plan first, and then makes the change once."""
+"""Changes the plan of a consumer in hardship: first shows the new plan, and then makes the change once."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from cuota.flows.context import Context
 from cuota.flows.settle import settle
 
 YEAR = timedelta(days=365)
-# Longer than a save may take. After this, a waiver without a change was never saved.
+# A save never takes this long. A waiver that is older and has no change was never saved.
 IN_DOUBT = timedelta(minutes=15)
 NO_PLAN = "There is no plan of this order."
 
 
 @dataclass(frozen=True, slots=True)
 class PlanPreview:
-    """What a request would make of a plan. `said` is one sentence, `text` is what would be stored and sent."""
+    """The plan that a request would produce. `said` is one sentence, `text` is the text that would be stored and sent."""
 
     found: PlanToChange
     new: NewPlan
@@ -36,12 +36,12 @@ class PlanPreview:
 
 
 def sealed_for(order_id: UUID, number: int) -> str:
-    """Return the value to which the reason of a change is bound."""
+    """Return the value to which the encryption of a change's reason is bound."""
     return f"plan-change:{order_id}:{number}"
 
 
 def reason_of_change(context: Context, order_id: UUID, change: PlanChange) -> str:
-    """Return why a plan was changed; empty after an erasure."""
+    """Return the reason of a change; empty after an erasure."""
     return context.vault.decrypt(change.reason, sealed_for(order_id, change.number)) if change.reason else ""
 
 
@@ -53,9 +53,9 @@ async def find_plan_to_change(context: Context, merchant_id: UUID, order_id: UUI
 async def preview_change(
     context: Context, merchant_id: UUID, order_id: UUID, request: HardshipRequest, mark: str | None = None
 ) -> PlanPreview:
-    """Return what a request would make of the plan now. Nothing is changed. Raises CannotChange.
+    """Return the plan that a request would produce now. Nothing is changed. Raises CannotChange.
 
-    With `mark`, it also raises CannotChange if the plan differs from the one with this mark.
+    With `mark`, also raise CannotChange if the plan differs from the plan with this mark.
     """
     found = await find_plan_to_change(context, merchant_id, order_id)
     if found is None:
@@ -72,7 +72,7 @@ async def preview_change(
 
 
 async def waived_this_year(context: Context, consumer_id: UUID) -> int:
-    """Return how much of plan fees was waived for a consumer within the last 365 days, in cents."""
+    """Return the plan fees that were waived for a consumer within the last 365 days, in cents."""
     with everyone():
         return await waivers.used(context.pool, consumer_id, context.now() - YEAR)
 
@@ -96,19 +96,22 @@ async def agree_on_change(
     reason: str,
     mark: str,
 ) -> PlanChange:
-    """Change the plan, and tell the consumer. Raises CannotChange, also if the plan differs from the one with the mark `mark`."""
+    """Change the plan, and notify the consumer.
+
+    Raises CannotChange, also if the plan differs from the plan with the mark `mark`.
+    """
     shown = await preview_change(context, merchant_id, order_id, request, mark)
     change_id, consumer_id = context.new_id(), shown.found.consumer_id
     number = len(shown.found.before.earlier) + 1
     sealed = context.vault.encrypt(reason, sealed_for(order_id, number))
     if shown.new.waived:
         await _reserve(context, Waiver(consumer_id, change_id, merchant_id, order_id, shown.new.waived))
-        # The amount that was reserved is the amount that is waived.
+        # The waived amount must equal the reserved amount.
         request = WaiveFee(shown.new.waived)
 
     def decide(found: PlanToChange) -> Outcome | None:
         if _made(found, change_id):
-            # Our own earlier save, whose answer was lost.
+            # Our own earlier save, whose answer was lost, has made this change.
             return None
         agreeing = Agreeing(change_id, by, sealed, mark, context.now())
         return change_plan(found.before, request, context.settings.hardship, agreeing, context.new_id)
@@ -145,7 +148,7 @@ async def _reserve(context: Context, waiver: Waiver) -> None:
 
 
 async def _settle_old(context: Context, consumer_id: UUID) -> None:
-    """Settle waivers of which a crash left unknown whether the plan was changed."""
+    """Settle waivers for which a crash left unknown whether the plan was changed."""
     with everyone():
         for change_id, merchant_id in await waivers.unsettled(
             context.pool, consumer_id, context.now() - IN_DOUBT

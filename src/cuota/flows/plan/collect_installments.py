@@ -57,8 +57,9 @@ async def _read_to_charge(session: Session, merchant_id: UUID, order_id: UUID) -
 async def _with_declines(session: Session, agreed: Agreed) -> Agreed:
     """Add the declines of the card in all plans. For a card without a fingerprint, only declines in its own plan are known.
 
-    Declines that an earlier release recorded are known in their own plan only, so the longer of the two lists counts. After a change
-    in hardship no payment has failed yet, so the charges say whether the card may be charged at all.
+    Declines that an earlier release recorded are known only in their own plan, so the longer of the two lists counts. After a
+    change in hardship, the new payments have no failures yet. Then the earlier charges determine whether the card may be
+    charged at all.
     """
     order = agreed.order
     if await declines.ended_in_plan(session, order.merchant_id, order.order_id, agreed.card.token):

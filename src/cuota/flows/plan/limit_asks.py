@@ -1,10 +1,10 @@
 """Rate limits on charges and card changes by consumers, against card testing.
 
-An attempt is counted before the card is charged. What is written about the attempt afterwards never turns the result into an
-error.
+An attempt is counted before the card is charged. An error while the attempt is updated afterward never changes the result of
+the payment.
 
-For an IP address only declined attempts count, because many people may share the address. Scheduled charges are not
-counted and never wait.
+For an IP address only declined attempts count, because many people may share the address. Scheduled charges are not counted and
+never wait.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class _NotCharged(Problem):
 async def find_plan(
     context: Context, consumer_id: UUID, merchant_id: UUID, order_id: UUID
 ) -> PlanDetail | None:
-    """Return a plan of this consumer, or None if the plan does not exist or belongs to somebody else."""
+    """Return a plan of this consumer, or None if the plan does not exist or belongs to another consumer."""
     return await accounts.plan_of_consumer(context.pool, consumer_id, merchant_id, order_id)
 
 
@@ -63,7 +63,7 @@ async def pay_early(
     """Pay installments now, in order, with one charge for each. `expected` is the sum that the page showed, in cents.
 
     Raises Problem with a text for the consumer, or Limited if the rate limit is reached. If the card declines one charge, the
-    installments before it stay paid. After the first payment, the database's errors too are raised as Problem.
+    installments before it stay paid. After the first payment, errors of the database are also raised as Problem.
     """
     order = detail.shown.order
     chosen = [item for item in owed(detail.shown.plan) if item.number in numbers]
@@ -126,7 +126,10 @@ async def _pay_one(context: Context, merchant_id: UUID, order_id: UUID, item: In
 
 
 async def _pay_next(context: Context, merchant_id: UUID, order_id: UUID, item: Installment) -> None:
-    """Pay an installment after another one was paid. The answer must tell of that payment, also if the database fails now."""
+    """Pay an installment after another one was paid.
+
+    If the database fails now, the response must still report the earlier payment.
+    """
     try:
         await _pay_one(context, merchant_id, order_id, item)
     except DATABASE_FAILED as problem:
@@ -146,7 +149,7 @@ async def change_card(
     """Change the card of the plan, and charge overdue installments to the new card at once.
 
     `expected` is the overdue sum that the page showed, in cents. Raises Problem with a text for the consumer, or Limited if the
-    rate limit is reached. The plan shows whether the new card then paid. Once the card is changed, nothing is raised any more.
+    rate limit is reached. The plan shows whether the new card then paid. After the card is changed, no exception is raised.
     """
     ids = (detail.shown.order.merchant_id, detail.shown.order.order_id)
     ask = await count_ask(context, ids[1], asker)

@@ -1,4 +1,4 @@
-"""The messages to a consumer as they were sent: encrypted when they are sent, and opened for the operator's people."""
+"""The messages that were sent to a consumer: encrypted when they are sent, and decrypted for the operator's people."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def _bound_to(message_id: UUID) -> str:
 
 
 def seal_text(context: Context, message_id: UUID, sent: SentText) -> bytes:
-    """Encrypt a message as it was sent."""
+    """Encrypt the text and the recipient of a message."""
     return context.vault.encrypt(json.dumps(asdict(sent)), _bound_to(message_id))
 
 
 def open_text(context: Context, message_id: UUID, said: bytes | None) -> SentText | None:
-    """Return a message as it was sent."""
+    """Decrypt a message."""
     return (
         None if said is None else SentText(**json.loads(context.vault.decrypt(said, _bound_to(message_id))))
     )

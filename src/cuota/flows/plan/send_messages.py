@@ -80,7 +80,7 @@ def _words(context: Context, due: DueMessage) -> Words:
 
 
 def _too_late(context: Context, due: DueMessage) -> bool:
-    """Whether the message asks the consumer to complete a checkout that has ended meanwhile, or that is being completed."""
+    """Whether the message asks the consumer to complete a checkout that has ended since, or that is being completed now."""
     review = due.review
     if due.notice.kind is not NoticeKind.REVIEW_APPROVED or review is None:
         return False

@@ -1,7 +1,7 @@
 """Answers a review: a person approves or declines the order, or the job declines it because nobody answered in time.
 
-The order's version decides between two reviewers, the job, the end of the checkout, and the consumer who cancels: one of them is
-saved, and the others see what it did.
+The order's version decides between two reviewers, the job, the end of the checkout, and the consumer who cancels: one of them
+is saved, and the others see its result.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class NoReview(Exception):
 
 
 class ReviewEnded(Exception):
-    """The review was answered already, or its order has ended. The text says how."""
+    """The review was already answered, or its order has ended. The text describes the result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reviewer:
-    """Who answers: the person's id (None for a command), and the name with the e-mail address or the command's user."""
+    """The reviewer: the person's id (None for a command), and the name with the e-mail address or the command's user."""
 
     person_id: UUID | None
     words: str
@@ -72,7 +72,7 @@ async def decline(context: Context, merchant_id: UUID, order_id: UUID, by: Revie
 
 
 async def decline_unanswered(context: Context, merchant_id: UUID, order_id: UUID) -> None:
-    """Decline the order if its review ran out of time. The worker calls this; the review may have ended meanwhile."""
+    """Decline the order if its review was not answered in time. The worker calls this; the review may have ended already."""
     decline_now = _declines(context, ReviewAnswer(ReviewState.UNANSWERED))
 
     def decide(found: ReviewedOrder) -> Outcome | None:
@@ -101,7 +101,7 @@ def _declines(context: Context, answer: ReviewAnswer) -> Callable[[ReviewedOrder
 
 
 def _notice(context: Context, kind: NoticeKind, review: Review, order: Order, now: datetime) -> Notice:
-    # The letter says on which day the consumer asked.
+    # The letter gives the day of the consumer's request.
     day = review.referred_at.astimezone(ZoneInfo(review.zone)).date()
     return Notice(context.new_id(), kind, FIRST_INSTALLMENT, order.amount, day, now)
 
@@ -135,13 +135,13 @@ async def _answered(
 
 
 def _is(ended: EndedReview, answer: ReviewAnswer) -> bool:
-    """Whether a review ended by exactly this answer."""
+    """Whether this answer ended the review."""
     stored = (ended.state, ended.person_id, ended.answerer, ended.reason)
     return stored == (answer.state, answer.person_id, answer.words, answer.reason)
 
 
 def how_ended(ended: EndedReview) -> str:
-    """Say in words how a review ended, without a full stop."""
+    """Describe in words how a review ended, without a period."""
     return _HOW.get(ended.state, f"{ended.answerer} has {ended.state} this order already")
 
 

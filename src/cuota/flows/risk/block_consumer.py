@@ -1,7 +1,7 @@
 """Blocks a consumer, and ends a block.
 
-A checkout that is being decided at the same moment may have read the consumer's history before the block. So a block waits for these
-decisions, and says what became of them. Each order that is decided after that is declined.
+A checkout that is being decided at the same moment may have read the consumer's history before the block. So a block waits for
+these decisions, and reports their results. Every later order is declined.
 """
 
 from __future__ import annotations
@@ -19,13 +19,16 @@ from cuota.db.risk.reservations import Reservation
 from cuota.db.row_security import everyone
 from cuota.flows.context import Context
 
-# How long a block waits for the decisions that began before it, and the pause between its looks.
+# How long a block waits for the decisions that began before it, and the interval between its checks.
 PATIENCE_SECONDS = 10.0
 PAUSE_SECONDS = 0.05
 
 
 class CannotBlock(Exception):
-    """The consumer cannot be blocked or unblocked like this. Nothing was changed. `field` is the part that is wrong, or empty."""
+    """The consumer cannot be blocked or unblocked in this way.
+
+    Nothing was changed. `field` is the wrong part of the request, or empty.
+    """
 
     def __init__(self, text: str, field: str = "") -> None:
         super().__init__(text)
@@ -34,7 +37,10 @@ class CannotBlock(Exception):
 
 @dataclass(frozen=True, slots=True)
 class DecidedMeanwhile:
-    """An order that was being decided when the consumer was blocked. `state` is its status, or empty if the decision goes on."""
+    """An order that was being decided when the consumer was blocked.
+
+    `state` is the order's status, or empty if the decision is still in progress.
+    """
 
     order_id: UUID
     state: str
@@ -51,7 +57,7 @@ class Blocked:
 async def block_consumer(
     context: Context, consumer_id: UUID, kind: BlockKind, reason: str, until: datetime | None, *, by: str
 ) -> Blocked:
-    """Block a consumer until `until`, or until somebody ends the block. Raises CannotBlock."""
+    """Block a consumer until `until`, or until a person ends the block. Raises CannotBlock."""
     now = context.now()
     if until is not None and until <= now:
         raise CannotBlock("Choose a day after today, or none.", "until")
@@ -65,7 +71,7 @@ async def block_consumer(
 
 
 async def unblock_consumer(context: Context, consumer_id: UUID, *, by: str) -> None:
-    """End the block that is in force. Raises CannotBlock if there is none."""
+    """End the current block. Raises CannotBlock if there is none."""
     if not await blocks.end(context.pool, consumer_id, context.now(), by):
         raise CannotBlock("The consumer is not blocked.")
 
@@ -76,7 +82,7 @@ async def blocks_of(context: Context, consumer_id: UUID) -> list[Block]:
 
 
 def reason_of_block(context: Context, block_id: UUID, sealed: bytes | None) -> str:
-    """Return why a consumer was blocked; empty after an erasure."""
+    """Return the reason of a block; empty after an erasure."""
     return context.vault.decrypt(sealed, _bound_to(block_id)) if sealed else ""
 
 
@@ -85,7 +91,10 @@ def _bound_to(block_id: UUID) -> str:
 
 
 async def _decided_meanwhile(context: Context, consumer_id: UUID) -> tuple[DecidedMeanwhile, ...]:
-    """Wait until no order is being decided that was when the block began. A press holds a reservation from its read to its save."""
+    """Wait for the orders that were being decided when the block began.
+
+    A press of the button keeps a reservation from the read of the history until the save.
+    """
     with everyone():
         before = await reservations.of_consumer(context.pool, consumer_id)
         tickets = {each.ticket for each in before}
@@ -100,7 +109,7 @@ async def _decided_meanwhile(context: Context, consumer_id: UUID) -> tuple[Decid
 
 
 def _once(found: Sequence[Reservation]) -> list[Reservation]:
-    """Return one reservation of each order: two presses of one order have one each."""
+    """Return one reservation for each order. Two presses for one order have one reservation each."""
     return list({each.order_id: each for each in found}.values())
 
 

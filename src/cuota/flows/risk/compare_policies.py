@@ -1,4 +1,4 @@
-"""Compares policies: what each version decided lately and what became of the orders, and what two texts differ in."""
+"""Compares policies: the recent decisions of each version and their results, and the differences of two texts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _AT_ONCE = 200
 
 @dataclass(slots=True)
 class PolicyRecord:
-    """What one version of the policy decided. An order counts once, by its last decision."""
+    """The decisions of one version of the policy. Each order counts once, by its last decision."""
 
     version: str
     first: datetime
@@ -39,12 +39,12 @@ class PolicyRecord:
 
 
 async def policy_records(context: Context, since: datetime, until: datetime) -> list[PolicyRecord]:
-    """Return what each version decided from `since` (included) to `until` (excluded), the latest version first."""
+    """Return the decisions of each version from `since` (included) to `until` (excluded), the latest version first."""
     records: dict[str, PolicyRecord] = {}
     found: Collection[Became] = await last_of_each(context, since, until, None)
     for number, became in enumerate(found):
         if number % _AT_ONCE == 0:
-            # A page of the dashboard runs this beside other requests.
+            # A page of the dashboard runs this while the service answers other requests.
             await asyncio.sleep(0)
         version, at = became.made.policy_version, became.made.decided_at
         records.setdefault(version, PolicyRecord(version, at, at)).add(became)
@@ -52,7 +52,7 @@ async def policy_records(context: Context, since: datetime, until: datetime) -> 
 
 
 def policy_changes(now: Policy, other: Policy) -> list[str]:
-    """Return the lines of `other` that differ from the policy in force, as a diff with three lines around each change."""
+    """Return the lines of `other` that differ from the current policy, as a diff with three lines around each change."""
     return list(
         difflib.unified_diff(
             now.text.splitlines(), other.text.splitlines(), now.version, other.version, lineterm=""

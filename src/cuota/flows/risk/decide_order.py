@@ -83,7 +83,7 @@ class Case:
         )
 
     async def read(self, session: Session, merchant_id: UUID, order_id: UUID) -> Considered | None:
-        """Read all that the decision is made from: the order, then what is reserved, then the consumer's history.
+        """Read the facts for the decision: the order, then the reserved amounts, then the consumer's history.
 
         Raises OtherPurchase if the decision needs the result of the consumer's other order, and no result comes in time.
         """
@@ -115,9 +115,9 @@ class Case:
         return order
 
     def _decidable(self, considered: Considered) -> Considered | None:
-        """Return what to decide on, or None if the decision depends on orders whose results are not known yet.
+        """Return the facts to decide on, or None if the decision depends on orders whose results are not known yet.
 
-        A person is never declined for a reservation: it may end in nothing.
+        A consumer is never declined because of a reservation, because the reservation may end without an approval.
         """
         if not considered.reserved or not considered.seen.known or self._decision(considered).approved:
             return considered
@@ -125,7 +125,7 @@ class Case:
         return None if self._decision(without).approved else without
 
     def decide(self, considered: Considered) -> StoredDecision:
-        """Decide on what was read. Raises Forgotten if this browser's checkout session is gone."""
+        """Decide on these facts. Raises Forgotten if this browser's checkout session is gone."""
         if not considered.seen.known:
             raise Forgotten
         kept = tuple(Signal(kind, value) for kind, value in self._asked.signals.items())
@@ -153,10 +153,10 @@ class Case:
         )
 
     def _review(self, order: Order, seen: RiskHistory) -> ReviewFact:
-        """Return what a reviewer answered for this consumer, or whether the order can be referred to one.
+        """Return a reviewer's answer for this consumer, or whether the order can be referred to a person.
 
-        An order of a virtual card is never referred. Its card is shown only in the window that the shop opened, and nobody keeps
-        that open for an hour.
+        An order of a virtual card is never referred. Its card is shown only in the window that the shop opened, and a consumer
+        does not keep that window open for an hour.
         """
         if order.review is ReviewState.APPROVED and seen.reviewed == self._asked.consumer_id:
             return "approved"
@@ -228,7 +228,10 @@ def _of_nobody(fields: dict[str, FieldValue]) -> dict[str, FieldValue]:
 
 
 def _model(text: str | None) -> Model | None:
-    """Return the merchant's model. A model of another release that cannot be read counts as none, so that no sale is lost."""
+    """Return the merchant's model.
+
+    If a model of another release cannot be read, the result is None, so that no sale is lost.
+    """
     try:
         return None if text is None else model_of(json.loads(text))
     except BadModel:

@@ -95,7 +95,7 @@ async def explain_order(context: Context, named: str | UUID) -> Explanation:
 
 
 async def explain_referral(context: Context, found: ReviewedOrder) -> Explanation:
-    """Explain why an order was referred to a person: the facts of that moment."""
+    """Explain why an order was referred to a person: the facts at the time of the referral."""
     return await _decision(context, found.made, await _story(context, found.order.order_id))
 
 

@@ -1,4 +1,4 @@
-"""The policy in force: it is read at the start, and its exact text is stored under its version."""
+"""The current policy: it is read at the start, and its exact text is stored under its version."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def keep_policy(session: Session, path: Path | None, policy: Policy) -> No
 async def seal_policy(context: Context) -> bool:
     """Fix the text of the policy's version before this process decides for the first time.
 
-    From then on the version always means this text. Returns False if another service has meanwhile stored another text under
+    From then on the version always means this text. Returns False if another service has stored another text under
     the same version; then this process must not decide anything.
     """
     version = context.policy.version

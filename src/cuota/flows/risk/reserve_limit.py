@@ -1,4 +1,4 @@
-"""One press of the button holds a part of the consumer's limit: from before the history is read until its result is known.
+"""One press of the button reserves a part of the consumer's limit, from the read of the history until the result is known.
 
 docs/decisions/exposure.md has the steps, and what a crash at each of them leaves.
 """
@@ -24,15 +24,16 @@ from cuota.db.session import Session
 from cuota.flows.context import Context
 
 log = logging.getLogger("cuota.risk")
-# After these, the save was certainly not applied, also on a sharded database. After a timeout of a statement there, it may have been.
+# After these errors, the save was certainly not applied, also on a sharded database. After a statement timeout on a sharded
+# database, the save may have been applied.
 NOT_SAVED = (Refused, asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError)
 ResultT = TypeVar("ResultT")
 
 
 class Hold:
-    """The reservation of one press. It is deleted at the end, unless it is not known what became of a save.
+    """The reservation of one press. It is deleted at the end, unless the result of a save is unknown.
 
-    Then a background job deletes it, after it has made sure that the save cannot come any more.
+    Then a background job deletes the reservation after it has made sure that the save can no longer be applied.
     """
 
     def __init__(self, context: Context, consumer_id: UUID) -> None:

@@ -1,4 +1,4 @@
-"""Looks at stored decisions again: repeats them from the stored facts, and simulates another policy."""
+"""Reviews stored decisions: repeats them from the stored facts, and simulates another policy."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _AT_ONCE = 200
 
 @dataclass(frozen=True, slots=True)
 class ReplayedDecision:
-    """A stored decision that was repeated. `decision` is None if it cannot be repeated, and `why` says so."""
+    """A stored decision that was repeated. `decision` is None if it cannot be repeated; `why` gives the reason."""
 
     policy: Policy | None
     facts: Facts | None
@@ -56,7 +56,7 @@ class Replayed:
 
 @dataclass(slots=True)
 class DecisionTally:
-    """A number of orders and their amounts in cents. `unpaid` is what should have been paid by now and was not."""
+    """A number of orders and their amounts in cents. `unpaid` is the part that is due and was not paid."""
 
     orders: int = 0
     amount: int = 0
@@ -71,11 +71,11 @@ class DecisionTally:
 
 @dataclass(slots=True)
 class Simulated:
-    """The decisions as they were made, beside the results of another policy. An order counts once, by its last decision.
+    """The stored decisions, and the results of another policy for the same orders. Each order counts once, by its last one.
 
-    `referred`: orders that were referred to a person and have no decision, such as when the consumer left. What a person
-    answered counts as approved or declined. The other policy is asked without that answer. `reasons`: why it would have
-    declined orders that it declines newly. `before`: decisions made before facts were stored.
+    `referred`: orders that were referred to a person and have no decision, such as when the consumer left. A person's answer
+    counts as approved or declined. The other policy decides without that answer. `reasons`: the other policy's reasons for its
+    additional declines. `before`: decisions made before facts were stored.
     """
 
     approved: DecisionTally = field(default_factory=DecisionTally)
@@ -102,7 +102,7 @@ class Simulated:
         }
         then[was].add(became)
         now[would].add(became)
-        # A person has looked at an order that was referred, also if it was decided afterwards.
+        # A person has reviewed an order that was referred, even if the order was decided later.
         if would not in {was, "referred" if became.made.reviewed else was}:
             newly[would].add(became)
             if would == "declined":
@@ -110,25 +110,25 @@ class Simulated:
 
 
 class Policies:
-    """Stored policies by version. Each is read once."""
+    """Stored policies by version. Each policy is read once."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._loaded: dict[str, Policy | str] = {}
 
     async def find(self, version: str) -> Policy | str:
-        """Return the policy, or the reason why there is none."""
+        """Return the policy, or the reason why the policy is missing."""
         if version not in self._loaded:
             text = await policies.read(self._context.pool, version)
             self._loaded[version] = _load(version, text)
         return self._loaded[version]
 
     async def has(self, version: str) -> bool:
-        """Tell whether the policy made any decision since facts are stored."""
+        """Whether the policy has made a decision since facts are stored."""
         return isinstance(await self.find(version), Policy)
 
     async def again(self, made: Made) -> ReplayedDecision:
-        """Repeat a decision from what was stored with it."""
+        """Repeat a decision from the facts that were stored with it."""
         policy = await self.find(made.policy_version)
         try:
             facts = Facts.of_inputs(made.inputs)
@@ -181,7 +181,7 @@ async def last_of_each(
 
 
 async def replay(context: Context, since: datetime, until: datetime, merchant_id: UUID | None) -> Replayed:
-    """Repeat every decision and every referral of a time range, each under its own policy."""
+    """Repeat every decision and every referral in a time range, each under its own policy."""
     done, stored = Replayed(), Policies(context)
     async for made in _made(context, since, until, merchant_id):
         done.referrals += made.referred
@@ -218,7 +218,7 @@ async def _referrals(
 async def simulate(
     context: Context, policy: Policy, since: datetime, until: datetime, merchant_id: UUID | None
 ) -> Simulated:
-    """Decide every order since then under another policy, and report what became of these orders."""
+    """Decide every order since this time under another policy, and report the results of these orders."""
     found = Simulated()
     decided = await last_of_each(context, since, until, merchant_id)
     undecided = [
@@ -226,13 +226,13 @@ async def simulate(
     ]
     for number, became in enumerate((*decided, *undecided)):
         if number % _AT_ONCE == 0:
-            # A page of the dashboard runs this beside other requests.
+            # A page of the dashboard runs this while the service answers other requests.
             await asyncio.sleep(0)
         facts = _facts(became.made)
         if facts is None:
             found.before += 1
             continue
-        # What a person answered is not what the other policy would have said.
+        # The other policy might not have referred the order, so the person's answer is removed from the facts.
         asked = facts if facts.review == "unavailable" else replace(facts, review="")
         found.add(became, decide(asked, policy))
     return found

@@ -1,4 +1,4 @@
-"""Deletes reservations that their press of the button did not delete: it crashed, or does not know what became of its save."""
+"""Deletes reservations that were not deleted by their press: the press crashed, or the result of its save is unknown."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ log = logging.getLogger("cuota.risk")
 async def settle_reservations(context: Context) -> int:
     """Settle the reservations that have expired. Return how many were deleted.
 
-    First the order: a save that is still on its way must not come after the reservation is gone. An order that was saved is
-    charging or final, and in the consumer's history.
+    The job handles the order first: a save that is still in progress must not be applied after the reservation is deleted. A
+    saved order is charging or final, and in the consumer's history.
     """
     done = 0
     for each in await reservations.expired(context.pool, BATCH):

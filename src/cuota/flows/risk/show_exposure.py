@@ -1,4 +1,4 @@
-"""What a consumer owes at all merchants, against the limit that the policy gives, and what orders reserve at this moment."""
+"""The debt of a consumer at all merchants, the limit of the policy, and the amount that orders reserve now."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cuota.flows.context import Context
 
 @dataclass(frozen=True, slots=True)
 class ConsumerExposure:
-    """Amounts are in cents. `limit` is the most that the consumer may owe by the policy in force."""
+    """Amounts are in cents. `limit` is the most that the consumer may owe under the current policy."""
 
     history: History
     limit: int
@@ -22,17 +22,17 @@ class ConsumerExposure:
 
     @property
     def owed(self) -> int:
-        """What the consumer owes, without what orders reserve that are being decided."""
+        """The consumer's debt, without the reservations of orders that are being decided."""
         return self.history.outstanding
 
     @property
     def left(self) -> int:
-        """How much the next order may be, in cents; never below zero."""
+        """The highest possible amount of the next order, in cents; never below zero."""
         return max(0, self.limit - self.owed - sum(each.amount for each in self.reserved))
 
 
 async def show_exposure(context: Context, consumer_id: UUID) -> ConsumerExposure:
-    """Return a consumer's exposure, as a decision about a new order would see it now."""
+    """Return the exposure that a decision about a new order would use now."""
     with everyone():
         held = await reservations.of_consumer(context.pool, consumer_id)
         past = await history.past(context.pool, consumer_id, context.now())

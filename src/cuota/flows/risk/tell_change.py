@@ -1,4 +1,4 @@
-"""A change of a plan in hardship, in words for an operator and as facts for scripts."""
+"""Describes a change of a plan in hardship: in words for an operator, and as facts for scripts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cuota.core.plan.change import PlanChange
 
 
 def change_lines(change: PlanChange) -> list[str]:
-    """Return what was changed, by whom, and when the consumer was told."""
+    """Return a text with the change, its author, and the time of the message to the consumer."""
     told = f"told on {timestamp(change.told_at)}" if change.told_at else "the message is on its way"
     return [
         f"Change {change.number} ({change.kind.replace('_', ' ')}), {timestamp(change.changed_at)}, by {change.changed_by}:",

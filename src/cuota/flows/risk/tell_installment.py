@@ -1,4 +1,4 @@
-"""One installment of a plan, in words for an operator and as facts for scripts."""
+"""Describes one installment of a plan: in words for an operator, and as facts for scripts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cuota.db.order.story import Story
 
 
 def installment_line(item: Installment, found: Story) -> str:
-    """Return an installment in one line: its amount, its day, and what became of it."""
+    """Return an installment in one line: its amount, its day, and its result."""
     currency = found.order.currency
     text = f"{money.shown(item.total, currency)}, due {day(item.due_on, year=True)}: "
     paid = next((each for each in found.charged if each.charge_id == item.charge_id), None)

@@ -1,4 +1,4 @@
-"""Tells an operator in words how the review of an order stands."""
+"""Describes the state of an order's review, in words for an operator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ENDED = {
 
 
 def review_steps(found: ReviewedOrder) -> list[tuple[datetime, str]]:
-    """Return what happened in the review, with the times."""
+    """Return the events of the review with their times."""
     review, ended = found.review, found.ended
     begun = f"referred to a person, who must answer by {timestamp(review.answer_by)}"
     steps = [(review.referred_at, begun)]
@@ -26,7 +26,7 @@ def review_steps(found: ReviewedOrder) -> list[tuple[datetime, str]]:
 
 
 def review_ended(ended: EndedReview) -> str:
-    """Say in words how a review ended."""
+    """Describe in words how a review ended."""
     why = f" ({ended.reason})" if ended.reason else ""
     return _ENDED.get(ended.state) or f"review {ended.state} by {ended.answerer}{why}"
 

@@ -25,7 +25,8 @@ from cuota.trial import fit as risk_fit
 from cuota.trial.fit import Trial
 from cuota.trial.trial import TrialOrder, Verdict, verdict
 
-# The last installment's day, plus all retries of a card that fails. What is not paid by then counts as lost.
+# The day of the last installment, plus the days of all retries of a failing card. Amounts that are unpaid by then count as
+# lost.
 _LAST_DAY = timedelta(days=DAYS_BETWEEN * (COUNT - 1))
 MATURES_AFTER = _LAST_DAY + timedelta(days=18)
 assert _LAST_DAY + sum(RETRIES, timedelta()) < MATURES_AFTER
@@ -74,7 +75,7 @@ async def move_approvals(context: Context, merchant_id: UUID, mode: str) -> Appr
             reasons = tried.verdict.reasons or ("There are too few lost orders to compute a model.",)
             raise NotProved(*reasons)
         model = tried.trial.model.version
-    # Judging takes a while. If the mode was changed meanwhile, that change stays.
+    # Judging takes a while. If a person changes the mode during that time, their change stays.
     moved = await approvals.move(context.pool, merchant_id, mode, model, was=was)
     standing = await approvals.read(context.pool, merchant_id)
     if not moved:
@@ -90,7 +91,7 @@ async def _orders(context: Context, merchant_id: UUID) -> list[TrialOrder]:
     for became in await last_of_each(context, BEGINNING, END, merchant_id):
         again = await kept.again(became.made)
         if again.facts is not None and again.policy is not None and _counts(became, again.facts):
-            # A dispute, or a change in hardship, moves payments to later days.
+            # A dispute or a change in hardship moves payments to later days.
             matured = became.made.decided_at + MATURES_AFTER <= now and not became.waits
             found.append(_decided(became, again.facts, again.policy, matured=matured))
     return found
@@ -99,8 +100,8 @@ async def _orders(context: Context, merchant_id: UUID) -> list[TrialOrder]:
 def _counts(became: Became, facts: Facts) -> bool:
     """True if an order counts in the trial.
 
-    Orders with a sandbox test name do not count, nor do orders that a person decided. An approved order whose first charge then failed does not count either,
-    because it has nothing to pay back.
+    Orders with a sandbox test name do not count, and neither do orders that a person decided. An approved order whose first
+    charge then failed does not count either, because it has nothing to pay back.
     """
     in_trial = facts.approvals is not None and facts.approvals.mode == "trial" and not facts.steer
     in_trial = in_trial and facts.review not in {"approved", "declined"}

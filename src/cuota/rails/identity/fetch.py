@@ -11,14 +11,14 @@ import httpcore
 from cuota.rails.http import CONNECT_SECONDS, PLAIN_URL, GuardedBackend
 from cuota.rails.unavailable import RailUnavailable
 
-# For one call. A person waits for it.
+# The timeout of one call. A person waits for the response.
 SECONDS = 5.0
 assert CONNECT_SECONDS < SECONDS
 HeaderList = list[tuple[str, str]]
 
 
 class Fetched(NamedTuple):
-    """An answer: its status, and the JSON object that it holds."""
+    """A response: its status, and its JSON object."""
 
     status: int
     document: dict[str, Any]
@@ -27,8 +27,8 @@ class Fetched(NamedTuple):
 class JsonClient:
     """Fetches JSON. `loopback` and `private` allow addresses of this machine and of private networks.
 
-    Redirects are not followed, an answer has at most 64 KiB, and a call takes at most five seconds. Every call has a connection of
-    its own: people sign in so rarely that no connection would be kept.
+    The client follows no redirects. A response has at most 64 KiB, and a call takes at most five seconds. Each call opens a new
+    connection, because sign-ins are too rare to keep connections open.
     """
 
     def __init__(self, *, loopback: bool, private: bool) -> None:
@@ -41,14 +41,17 @@ class JsonClient:
         )
 
     async def get(self, url: str, headers: HeaderList | None = None) -> dict[str, Any]:
-        """Return the JSON object at this address. Raises RailUnavailable for every other answer, and if there is none."""
+        """Return the JSON object at this address.
+
+        Raises RailUnavailable for every other response, and if there is no response.
+        """
         answer = await self._call("GET", url, headers or [], None)
         if answer.status != 200:
             raise RailUnavailable(f"status {answer.status}")
         return answer.document
 
     async def post(self, url: str, headers: HeaderList, body: str) -> Fetched:
-        """Send a form. Raises RailUnavailable if there is no answer, or the answer is no JSON object."""
+        """Send a form. Raises RailUnavailable if there is no response, or if the response is not a JSON object."""
         sent = [*headers, ("content-type", "application/x-www-form-urlencoded")]
         return await self._call("POST", url, sent, body.encode())
 
@@ -73,7 +76,7 @@ class JsonClient:
             httpcore.UnsupportedProtocol,
             OSError,
         ) as problem:
-            # The text names no secret: it is about the connection.
+            # The text of the error is about the connection and contains no secret.
             raise RailUnavailable(f"{type(problem).__name__}: {problem}"[:200]) from None
         return Fetched(answer.status, _object(answer.content))
 

@@ -1,6 +1,6 @@
 """Checks an ID token (OpenID Connect Core 1.0, section 3.1.3.7): the signature by joserfc, the claims by authlib.
 
-Both libraries leave some of it to their caller; those checks are here, each with its reason.
+Both libraries leave some checks to their caller. This module makes those checks, each with its reason.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from cuota.rails.identity.request import ProofRefused
 
 # The clocks of two machines may differ by this much.
 LEEWAY = 60
-# An ID token is made for this sign-in, so it is seconds old.
+# An ID token is made for this sign-in, so it is only seconds old.
 OLDEST = 600
 LONGEST_SUBJECT = 255
 _LONGEST_HEADER = 4096
 
 
 class UnknownKey(ProofRefused):
-    """The token names a key that is not among those that are known. The provider may have a new one."""
+    """The token names an unknown key. The provider may have a new key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What the token must say. `access_token` came with it."""
+    """The required content of the token. `access_token` is the access token from the same response."""
 
     issuer: str
     client_id: str
@@ -53,7 +53,7 @@ def read_id_token(
     except InvalidKeyIdError:
         raise UnknownKey("the ID token is signed with an unknown key") from None
     except Exception as wrong:
-        # A token that no provider makes raises more than the library's own exceptions.
+        # A token that no provider makes can raise other exceptions than the library's own.
         raise ProofRefused(f"the ID token cannot be read: {type(wrong).__name__}") from wrong
     options = {
         "iss": {"essential": True, "value": expected.issuer},
@@ -76,8 +76,8 @@ def read_id_token(
 
 
 def _check(claims: dict[str, Any], expected: Expected) -> None:
-    """Check what the library accepts and Cuota does not."""
-    # The library is content if we are one of several audiences. We trust no other.
+    """Make the checks that the library does not make."""
+    # The library accepts a token with several audiences, including ours. Cuota accepts no other audience.
     if claims["aud"] not in (expected.client_id, [expected.client_id]):
         raise ProofRefused("the ID token is for others, too")
     if not 1 <= len(claims["sub"]) <= LONGEST_SUBJECT or not claims["sub"].isprintable():

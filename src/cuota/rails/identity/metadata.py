@@ -1,4 +1,4 @@
-"""The provider's discovery document (OpenID Connect Discovery 1.0), checked before anything in it is used."""
+"""The provider's discovery document (OpenID Connect Discovery 1.0), which is checked before use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cuota.rails.http import PLAIN_URL
 from cuota.rails.unavailable import RailUnavailable
 
 WELL_KNOWN = "/.well-known/openid-configuration"
-# Signatures with a public key only. Never `none`, and never HS256, whose key would be the client secret.
+# Only signatures with a public key are allowed. `none` is not, and neither is HS256, whose key would be the client secret.
 ALGORITHMS = (
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA",
 )  # fmt: skip
@@ -20,10 +20,10 @@ _ADDRESSES = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What Cuota uses of the document. `userinfo_endpoint` is empty if there is none.
+    """The parts of the document that Cuota uses. `userinfo_endpoint` is empty if there is none.
 
-    `algorithms` are those of the provider that Cuota accepts. `names_itself`: every answer of the authorization endpoint names the
-    issuer (RFC 9207). `auth_method` is how the token endpoint wants the client's secret.
+    `algorithms` are the provider's algorithms that Cuota accepts. `names_itself`: every answer of the authorization endpoint
+    names the issuer (RFC 9207). `auth_method` is the way in which the token endpoint expects the client secret.
     """
 
     issuer: str
@@ -37,7 +37,7 @@ class Metadata:
 
 
 class _Document(OpenIDProviderMetadata):  # type: ignore[misc] # the library has no types
-    """The library's checks. It insists on RS256, as the specification does; providers that sign with ES256 only exist."""
+    """The library's checks. The library requires RS256, as the specification does, but some providers sign only with ES256."""
 
     def validate_id_token_signing_alg_values_supported(self) -> None:
         values = self.get("id_token_signing_alg_values_supported")
@@ -46,11 +46,11 @@ class _Document(OpenIDProviderMetadata):  # type: ignore[misc] # the library has
 
 
 def read_metadata(document: dict[str, Any], issuer: str) -> Metadata:
-    """Read the document of this issuer. Raises RailUnavailable if anything in it is wrong, with the reason for the log."""
+    """Read the document of this issuer. Raises RailUnavailable if any part is wrong, with the reason for the log."""
     try:
         _Document(document).validate()
     except Exception as wrong:
-        # A strange document raises more than the library's ValueError.
+        # A malformed document can raise other exceptions than the library's ValueError.
         raise RailUnavailable(f"the discovery document is wrong: {wrong}"[:200]) from wrong
     if document.get("issuer") != issuer:
         raise RailUnavailable("the discovery document is of another issuer")
@@ -72,7 +72,7 @@ def read_metadata(document: dict[str, Any], issuer: str) -> Metadata:
 
 
 def _usable(address: object, issuer: str) -> bool:
-    """Return whether an address can be called. It is https, unless the issuer itself is not, as in the sandbox."""
+    """Return whether Cuota may call an address: it uses https, or the issuer itself uses http, as in the sandbox."""
     secure = ("https://",) if issuer.startswith("https://") else ("https://", "http://")
     return (
         isinstance(address, str)

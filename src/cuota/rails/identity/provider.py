@@ -1,6 +1,7 @@
 """A company's OpenID Connect provider: the authorization code flow with PKCE, state and nonce.
 
-authlib makes the requests' parameters and checks the claims, joserfc checks signatures; the calls are made by the guarded client.
+authlib makes the requests' parameters and checks the claims, and joserfc checks signatures. Cuota's own guarded client makes
+the calls.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from cuota.rails.identity.request import ProofRefused, ProviderRequest
 from cuota.rails.settings import ProviderSettings
 from cuota.rails.unavailable import RailUnavailable
 
-# What was read is used for so long: a key that the provider withdraws is not accepted for longer.
+# The documents of the provider are used for this long. So Cuota accepts a withdrawn key for no longer than this.
 LIFE_SECONDS = 3600.0
-# An unknown key leads to another look at the provider's keys, but not more often than this, whatever tokens name.
+# An unknown key makes Cuota read the provider's keys again, but at most once within this time, whatever keys the tokens name.
 LOOK_AGAIN_SECONDS = 60.0
-# After a failure, calls fail at once for so long. So people who wait do not wait for each other's timeouts.
+# After a failure, calls fail at once for this long. So people do not wait for each other's timeouts.
 DOWN_SECONDS = 5.0
 SCOPE = "openid email profile"
 _OF_SIGN_IN = ("amr", "acr", "auth_time")
@@ -39,7 +40,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class _Kept(Generic[T]):
-    """Something that was read from the provider, with the time; and the time of the last failure."""
+    """A document of the provider with the time of the read, and the time of the last failure."""
 
     read: Callable[[], Awaitable[T]]
     now: Callable[[], float]
@@ -49,7 +50,7 @@ class _Kept(Generic[T]):
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def get(self, *, newest: float = LIFE_SECONDS) -> T:
-        """Return what was read at most `newest` seconds ago, or read it. Raises RailUnavailable."""
+        """Return the document if it was read at most `newest` seconds ago. Otherwise read it again. Raises RailUnavailable."""
         async with self.lock:
             now = self.now()
             if self.value is not None and now - self.at <= newest:
@@ -66,7 +67,7 @@ class _Kept(Generic[T]):
 
 
 class IdentityProvider:
-    """The provider that the settings name. `now` is a clock of elapsed seconds that never goes backward."""
+    """The provider in the settings. `now` is a clock of elapsed seconds that never goes backward."""
 
     def __init__(self, settings: ProviderSettings, *, now: Callable[[], float] = time.monotonic) -> None:
         self.issuer = settings.issuer
@@ -76,7 +77,7 @@ class IdentityProvider:
         self._keys = _Kept(self._read_keys, now)
 
     def _http(self) -> JsonClient:
-        # Made when it is used first, because it reads the list of certificate authorities.
+        # Created at the first use, because it reads the list of certificate authorities.
         if self._client is None:
             self._client = JsonClient(loopback=self._settings.loopback, private=self._settings.private)
         return self._client
@@ -93,7 +94,7 @@ class IdentityProvider:
             raise RailUnavailable(f"the provider's keys cannot be read: {type(wrong).__name__}") from wrong
 
     async def address(self, asked: ProviderRequest, *, again: bool) -> str:
-        """Return the address at which the person signs in. `again`: even if the person is signed in there.
+        """Return the address at which the person signs in. `again`: the person must sign in even if already signed in there.
 
         Raises RailUnavailable.
         """
@@ -121,7 +122,7 @@ class IdentityProvider:
             raise ProofRefused("the answer names another provider, or none")
 
     async def claims(self, asked: ProviderRequest, code: str) -> dict[str, Any]:
-        """Exchange the code, and return what the provider says about the person. Raises ProofRefused, RailUnavailable."""
+        """Exchange the code, and return the provider's claims about the person. Raises ProofRefused, RailUnavailable."""
         found = await self._metadata.get()
         given = await self._exchange(found, asked, code)
         access_token = given.get("access_token")
@@ -142,7 +143,7 @@ class IdentityProvider:
         body = prepare_token_request(
             "authorization_code", redirect_uri=asked.redirect_uri, code=code, code_verifier=asked.verifier
         )
-        # In the header, both are encoded as in a form (RFC 6749, section 2.3.1). The library leaves that to its caller.
+        # In the header, both values are encoded as in a form (RFC 6749, section 2.3.1). The library leaves this to its caller.
         basic = found.auth_method == "client_secret_basic"
         named = (settings.client_id, settings.client_secret)
         auth = ClientAuth(*(map(quote_plus, named) if basic else named), found.auth_method)
@@ -156,7 +157,10 @@ class IdentityProvider:
         raise ProofRefused(f"the provider refused the code: {_word(answer.document.get('error'))}")
 
     async def _with_more(self, found: Metadata, claims: dict[str, Any], access_token: str) -> dict[str, Any]:
-        """Add what only the userinfo endpoint says. What the ID token says wins, and only that says how the person signed in."""
+        """Add the claims that only the userinfo endpoint has.
+
+        If both have a claim, the ID token's value is used. Claims about the way of signing in are read from the ID token only.
+        """
         if not found.userinfo_endpoint:
             return claims
         more = await self._http().get(found.userinfo_endpoint, [("authorization", f"Bearer {access_token}")])
@@ -171,6 +175,6 @@ class IdentityProvider:
 
 
 def _word(error: object) -> str:
-    """Return an error code as it may stand in a log."""
+    """Return an error code in a form that is safe for a log."""
     text = error if isinstance(error, str) else ""
     return text[:40] if text.isascii() and text.replace("_", "").isalnum() else "another error"

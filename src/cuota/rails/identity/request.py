@@ -1,4 +1,4 @@
-"""What a sign-in asks the provider, and the refusal of what the provider answers. Flows use these where no provider is set, too."""
+"""The request of a sign-in to the provider, and the refusal of an answer. Flows also use these if no provider is set."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ProviderRequest:
-    """One request for a sign-in. State, nonce and verifier are random, and used once. `redirect_uri` is where the browser comes back."""
+    """One request for a sign-in. State, nonce and verifier are random and used once. The browser returns to `redirect_uri`."""
 
     state: str
     nonce: str
@@ -16,4 +16,4 @@ class ProviderRequest:
 
 
 class ProofRefused(Exception):
-    """What the provider's answer says is not accepted. The text is for the log, and holds no personal data and no secret."""
+    """The provider's answer is refused. The text is for the log, and contains no personal data and no secret."""

@@ -1,8 +1,8 @@
-"""How alike two names are, from 0 to 100: the sandbox's list uses this, and a rail with a list of its own may.
+"""Computes the similarity of two names, from 0 to 100. The sandbox's list uses it, and other rails with a list may use it.
 
-Accents, punctuation, the order of the words, titles and forms of companies do not matter. Other scripts are written in Latin letters
-first. Different spellings of the same sound (Yuri and Iouri, Mohammed and Muhammad) are close to each other. An Arabic or Hebrew
-text has no vowels, so a list should hold such names in Latin letters.
+Accents, punctuation, the order of the words, titles and forms of companies do not matter. Other scripts are first converted to
+Latin letters. Different spellings of the same sound (Yuri and Iouri, Mohammed and Muhammad) have a high similarity. An Arabic
+or Hebrew text has no vowels, so a list should contain such names in Latin letters.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ _APOSTROPHES = re.compile(
     "['`\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}\N{MODIFIER LETTER APOSTROPHE}]"
 )
 _IDEOGRAPH = re.compile("([\u3400-\u9fff\uf900-\ufaff])")
-# What says nothing about which person or company is meant. Ignored if something else is left.
+# Words that do not identify a person or a company. They are ignored if other words are left.
 _TITLES = "mr mrs ms dr prof sir jr sr ii iii iv al el bin ibn de da di von van der"
 _FORMS = (
     "the and of llc lc inc incorporated ltd limited corp corporation co company plc llp lp gmbh ag kg sa sarl srl spa bv nv ab as oy"
     " ooo oao zao pao jsc pjsc group holding holdings international intl trading trade import export services enterprises global"
 )
 _IGNORED = {False: frozenset(_TITLES.split()), True: frozenset(_FORMS.split())}
-# Spellings of one sound, in this order. A fold is applied to both names, so it only ever brings them closer.
+# Spellings of one sound, in this order. A fold is applied to both names, so it can only make them more similar.
 _FOLDS = (
     ("shch", "sh"), ("sch", "sh"), ("tch", "ch"), ("kh", "h"), ("gh", "g"), ("ph", "f"), ("th", "t"), ("dh", "d"), ("ck", "k"),
     ("ks", "x"), ("cz", "ch"), ("ts", "z"), ("tz", "z"), ("dj", "j"), ("zh", "j"), ("ou", "u"), ("oo", "u"), ("ee", "i"),
     ("q", "k"), ("c", "k"), ("w", "v"), ("y", "i"), ("j", "i"), ("o", "u"), ("e", "i"),
 )  # fmt: skip
 _DOUBLE = re.compile(r"(.)\1+")
-# An initial that fits is not as much as a whole word, and a word that does not fit at all is no support for the others.
+# A matching initial counts less than a whole word. A word without any match does not support the other words.
 _INITIAL, _FITS, _SOUNDS = 90.0, 60.0, 80.0
 _EXTRA_PERSON, _EXTRA_COMPANY = 3, 8
-# A name of more words is compared word by word only, so that a hostile one takes little time.
+# A name with more words is compared only word by word, so that a hostile name takes little time.
 _MOST_JOINED = 6
 
 
 def likeness(one: str, other: str, *, company: bool) -> int:
-    """Return how alike two names are, from 0 to 100."""
+    """Return the similarity of two names, from 0 to 100."""
     first, second = words_of(one, company=company), words_of(other, company=company)
     if not first or not second:
         return 0
     extra = _EXTRA_COMPANY if company else _EXTRA_PERSON
-    # Whole names written as one word are too much alike if only the family names are the same.
+    # If the names are compared as one word each, names with only the same family name look too similar.
     fewest = min(len(first), len(second), 2)
     pairs = ((a, b) for a in _joined(first) for b in _joined(second) if min(len(a), len(b)) >= fewest)
     return max(_aligned(a, b, extra) for a, b in pairs)
@@ -57,7 +57,7 @@ def likeness(one: str, other: str, *, company: bool) -> int:
 
 @lru_cache(maxsize=4096)
 def words_of(name: str, *, company: bool) -> tuple[str, ...]:
-    """Return the words of a name that matter, in lower-case ASCII."""
+    """Return the relevant words of a name, in lower-case ASCII."""
     spaced = _IDEOGRAPH.sub(r" \1", unicodedata.normalize("NFKC", name))
     plain = _APOSTROPHES.sub("", anyascii(_APOSTROPHES.sub("", spaced)))
     words = default_process(plain).split()
@@ -72,16 +72,16 @@ def _folded(word: str) -> str:
 
 
 def _alike(one: str, other: str) -> float:
-    """Return how alike two words are, as written or as spoken."""
+    """Return the similarity of two words, in spelling or in sound."""
     if len(one) == 1 or len(other) == 1:
         return _INITIAL if one[0] == other[0] and one != other else 100.0 * (one == other)
     spoken = fuzz.ratio(_folded(_bare(one)), _folded(_bare(other)))
-    # Short words that sound a little alike are different names, such as Igor and Yuri.
+    # Short words with a slightly similar sound are different names, such as Igor and Yuri.
     return max(fuzz.ratio(one, other), spoken if spoken >= _SOUNDS else 0.0)
 
 
 def _bare(word: str) -> str:
-    """Return a word without an Arabic article that is written together with it: Alhakim is Hakim."""
+    """Return a word without an Arabic article at its beginning: Alhakim becomes Hakim."""
     return word[2:] if word.startswith(("al", "el")) and len(word) >= 6 else word
 
 
@@ -92,9 +92,9 @@ def _joined(words: tuple[str, ...]) -> list[tuple[str, ...]]:
 
 
 def _aligned(one: tuple[str, ...], other: tuple[str, ...], extra: int) -> int:
-    """Compare each word of the shorter name with the best one of the longer, which may have middle names.
+    """Compare each word of the shorter name with the best word of the longer name, which may have middle names.
 
-    `extra` is taken off for each word that is left over. One word alone fits only a name of one word.
+    `extra` is subtracted for each word that is left over. A single word matches only a name of one word.
     """
     few, many = sorted((one, other), key=len)
     if len(few) == 1 and len(many) > 1:

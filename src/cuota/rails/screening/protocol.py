@@ -1,4 +1,4 @@
-"""The interface between the service and a company that knows sanctioned people and companies."""
+"""The interface between the service and a company with lists of sanctioned people and companies."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 class NameKind(StrEnum):
-    """Whose name is screened."""
+    """The kind of name: of a person or of a company."""
 
     PERSON = "person"
     COMPANY = "company"
@@ -26,10 +26,10 @@ class ScreeningRequest:
 
 @dataclass(frozen=True, slots=True)
 class ScreeningMatch:
-    """An entry of a list that the name may mean. `score` is from 0 to 100.
+    """An entry of a list that may be the person or company with this name. `score` is from 0 to 100.
 
-    `list_name` and `entry` name the entry, always the same: a match that was cleared once is not reported to people again.
-    `listed_name` and `detail` are what a person reads to decide, such as other names, the country and the year of birth.
+    `list_name` and `entry` identify the entry and never change, so a match that was cleared once is not reported to people
+    again. `listed_name` and `detail` help a person to decide: other names, the country, the year of birth.
     """
 
     list_name: str
@@ -42,12 +42,13 @@ class ScreeningMatch:
 class ScreeningRail(Protocol):
     """The interface of the class in CUOTA_SCREENING_RAIL. The call may raise RailUnavailable.
 
-    The constructor takes what `rails/load.py` gives to every rail: `(settings, books, vault, now)`. `name` has 2 to 32 of a-z,
-    0-9 and _. A rail may also have `async def close(self)`, which is called when the process ends.
+    The constructor takes the same parameters as that of every rail (`rails/load.py`): `(settings, books, vault, now)`. `name`
+    has 2 to 32 of the characters a-z, 0-9 and _. A rail may also have `async def close(self)`, which is called when the process
+    ends.
     """
 
     name: str
 
     async def screen(self, request: ScreeningRequest) -> list[ScreeningMatch]:
-        """Return every entry that the name may mean, and nothing if there is none. The rail chooses its own threshold."""
+        """Return every possible match of the name, or an empty list. The rail chooses its own threshold."""
         ...

@@ -11,7 +11,7 @@ _LONGEST_KEY, _LONGEST_TEXT = 100, 500
 
 
 class BoundedScreeningRail:
-    """Wraps a ScreeningRail. Raises RailUnavailable after a timeout, an unexpected error, or an answer that is not clear."""
+    """Wraps a ScreeningRail. Raises RailUnavailable after a timeout, an unexpected error, or an invalid answer."""
 
     def __init__(self, rail: ScreeningRail, seconds: float = SECONDS) -> None:
         self.rail = rail
@@ -25,10 +25,10 @@ class BoundedScreeningRail:
             await close()
 
     async def screen(self, request: ScreeningRequest) -> list[ScreeningMatch]:
-        """Return the entries that the name may mean, the most alike first, at most MOST_MATCHES."""
+        """Return the possible matches, the most similar first, at most MOST_MATCHES."""
         found = await within(self.rail.screen(request), self._seconds)
         if not isinstance(found, list) or not all(map(_is_clear, found)):
-            # Reading this as "no match" would let a sanctioned person pass.
+            # If an invalid answer counted as "no match", a sanctioned person could be approved.
             raise RailUnavailable("the screening rail's answer cannot be read")
         return sorted((_cut(each) for each in found), key=lambda each: -each.score)[:MOST_MATCHES]
 

@@ -23,7 +23,7 @@ class SandboxScreeningRail:
         del settings, books, vault, now
 
     async def screen(self, request: ScreeningRequest) -> list[ScreeningMatch]:
-        """Return the entries of the list that the name may mean."""
+        """Return the entries of the list that are possible matches."""
         if SILENT.lower() in request.name.lower():
             raise RailUnavailable("the sandbox's screening rail does not answer for this name")
         company = request.kind is NameKind.COMPANY

@@ -13,7 +13,7 @@ from support.pages.staff import Staff
 
 @pytest.fixture
 async def browser(merchant: Merchant) -> AsyncIterator[Callable[..., Staff]]:
-    """Makes browsers of people in the team of `merchant`, unless another merchant is given."""
+    """Creates people in the team of `merchant` or of another merchant, each with a browser."""
     async with AsyncExitStack() as stack:
 
         def make(shop: Merchant = merchant) -> Staff:

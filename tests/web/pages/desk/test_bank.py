@@ -1,4 +1,4 @@
-"""The bank account in the merchant's dashboard: last four digits, a change with a delay and mails, and its withdrawal."""
+"""The bank account in the merchant's dashboard: last four digits, a delayed change with mails, and its withdrawal."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def change(staff: Staff, **fields: str) -> Page:
 
 
 async def mails(staff: Staff, *addresses: str) -> list[list[inbox.Received]]:
-    """Send what is due, and return the mails of each address, without sign-in links."""
+    """Send all mails that are due, and return them by address, without sign-in links."""
     while await send_notices(staff.service.context):
         pass
     pool = staff.service.context.pool
@@ -124,7 +124,7 @@ async def test_a_change_that_took_effect_cannot_be_withdrawn(staff: Staff) -> No
         assert "account ending in 4433, since" in page.text
 
 
-async def test_a_second_click_changes_nothing_twice(staff: Staff) -> None:
+async def test_a_second_click_changes_nothing_more(staff: Staff) -> None:
     address = new_email()
     await staff.invited(address, Role.OWNER)
     await staff.enter()
@@ -166,7 +166,7 @@ async def test_numbers_may_be_typed_as_on_a_check(staff: Staff) -> None:
 
 
 @pytest.mark.parametrize("role", [Role.FINANCE, Role.READ_ONLY])
-async def test_others_see_the_last_four_digits_and_change_nothing(staff: Staff, role: Role) -> None:
+async def test_other_roles_see_the_last_four_digits_and_change_nothing(staff: Staff, role: Role) -> None:
     await staff.enter(role)
     page = await staff.open(PATH)
     found = (await standing(staff)).in_force
@@ -190,7 +190,7 @@ async def test_a_change_needs_a_fresh_code(staff: Staff) -> None:
     assert (await standing(staff)).pending is None
 
 
-async def test_an_owner_who_was_removed_just_before_gets_the_mail_too(staff: Staff) -> None:
+async def test_an_owner_who_was_removed_recently_also_gets_the_mail(staff: Staff) -> None:
     context, merchant_id = staff.service.context, staff.shop.merchant_id
     victim, thief = new_email(), new_email()
     person = await staff.invited(victim, Role.OWNER)
@@ -201,7 +201,7 @@ async def test_an_owner_who_was_removed_just_before_gets_the_mail_too(staff: Sta
     assert [len(each) for each in await mails(staff, victim, thief)] == [1, 1]
 
 
-async def test_a_change_by_the_operators_command_is_mailed_as_the_providers(staff: Staff) -> None:
+async def test_a_change_by_the_operators_command_is_mailed_as_a_change_by_the_provider(staff: Staff) -> None:
     address = new_email()
     await staff.invited(address, Role.OWNER)
     context, merchant_id = staff.service.context, staff.shop.merchant_id
@@ -211,13 +211,13 @@ async def test_a_change_by_the_operators_command_is_mailed_as_the_providers(staf
 
 
 class DownRail(SandboxMessageRail):
-    """A provider of mail that does not answer."""
+    """A mail provider that does not answer."""
 
     async def send(self, message: Message) -> None:
         raise RailUnavailable(message.subject)
 
 
-async def test_a_mail_that_cannot_be_sent_is_tried_again(staff: Staff) -> None:
+async def test_a_mail_that_cannot_be_sent_is_retried(staff: Staff) -> None:
     address = new_email()
     await staff.invited(address, Role.OWNER)
     await staff.enter()

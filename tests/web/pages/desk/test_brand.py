@@ -1,4 +1,4 @@
-"""A merchant's brand: what consumers see in the checkout and in messages, and the logo."""
+"""A merchant's brand: its name and logo in the checkout and in messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.pages.staff import Staff
 from support.pages.visitor import Visitor
 
 
-async def test_consumers_see_the_display_name_and_where_to_ask(staff: Staff) -> None:
+async def test_consumers_see_the_display_name_and_the_support_links(staff: Staff) -> None:
     name = f"Alder & Oak {secrets.token_hex(3)}"
     await staff.enter()
     await save(
@@ -57,9 +57,7 @@ async def test_consumers_see_the_display_name_and_where_to_ask(staff: Staff) -> 
         ({"reason": " "}, "Say why"),
     ],
 )
-async def test_a_brand_that_is_not_valid_changes_nothing(
-    staff: Staff, wrong: dict[str, str], words: str
-) -> None:
+async def test_an_invalid_brand_changes_nothing(staff: Staff, wrong: dict[str, str], words: str) -> None:
     await staff.enter()
     before = await held(staff)
     page = await save(staff, "brand", **{"display_name": "Alder", **wrong})
@@ -67,7 +65,7 @@ async def test_a_brand_that_is_not_valid_changes_nothing(
     assert await held(staff) == before
 
 
-async def test_nobody_shows_another_merchants_name_to_consumers(
+async def test_a_merchant_cannot_show_another_merchants_name(
     staff: Staff, browser: Callable[..., Staff], auto_merchant: Merchant
 ) -> None:
     context, name = staff.service.context, f"Brand {secrets.token_hex(4)}"
@@ -84,7 +82,7 @@ async def test_nobody_shows_another_merchants_name_to_consumers(
         await update_merchant(context, str(auto_merchant.merchant_id), MerchantTerms(name=name))
 
 
-async def test_a_display_name_with_markup_is_text(staff: Staff) -> None:
+async def test_markup_in_a_display_name_is_shown_as_text(staff: Staff) -> None:
     await staff.enter()
     await save(staff, "brand", display_name="<b>Bold</b> & sons")
     order = await staff.shop.create()
@@ -97,7 +95,7 @@ async def test_a_display_name_with_markup_is_text(staff: Staff) -> None:
 @pytest.mark.parametrize(
     ("make", "media_type"), [(png, "image/png"), (jpeg, "image/jpeg"), (webp, "image/webp")]
 )
-async def test_a_logo_is_shown_in_the_checkout_and_served_so_that_it_can_do_no_harm(
+async def test_a_logo_is_shown_in_the_checkout_and_served_with_safe_headers(
     staff: Staff, make: Callable[..., bytes], media_type: str
 ) -> None:
     await staff.enter()
@@ -127,14 +125,14 @@ async def test_a_logo_is_shown_in_the_checkout_and_served_so_that_it_can_do_no_h
         (png(2000, 2000), "2000 by 2000 pixels"),
     ],
 )
-async def test_a_file_that_is_no_logo_changes_nothing(staff: Staff, content: bytes, words: str) -> None:
+async def test_a_file_that_is_not_a_logo_changes_nothing(staff: Staff, content: bytes, words: str) -> None:
     await staff.enter()
     page = await send_logo(staff, content)
     assert (page.status, words in page.text) == (400, True)
     assert (await held(staff)).own.logo is None
 
 
-async def test_a_replaced_or_removed_logo_is_gone(staff: Staff) -> None:
+async def test_a_replaced_or_removed_logo_is_no_longer_served(staff: Staff) -> None:
     await staff.enter()
     addresses = []
     for size in (64, 65):

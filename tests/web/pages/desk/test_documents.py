@@ -1,4 +1,4 @@
-"""The documents that a merchant sends: judged by their content, downloaded, removed."""
+"""The documents that a merchant sends: checked by their content, downloaded, removed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def merchant_id(merchant: Merchant) -> UUID:
 @pytest.mark.parametrize(
     ("name", "content"), [("a.pdf", PDF), ("b.png", PNG), ("c.jpg", JPEG), ("d.webp", WEBP), ("e.txt", TEXT)]
 )
-async def test_every_type_is_taken_and_comes_back_as_a_download(
+async def test_every_allowed_type_is_accepted_and_returned_as_a_download(
     staff: Staff, name: str, content: bytes
 ) -> None:
     await staff.enter()
@@ -55,7 +55,7 @@ async def test_every_type_is_taken_and_comes_back_as_a_download(
     ],
     ids=["none", "html", "program", "large", "many", "kind"],
 )
-async def test_a_file_is_judged_by_its_content_and_its_size(
+async def test_the_content_and_the_size_of_a_file_are_checked(
     staff: Staff, context: Context, merchant_id: UUID, files: tuple[tuple[str, bytes], ...], kind: str
 ) -> None:
     await staff.enter()
@@ -64,9 +64,7 @@ async def test_a_file_is_judged_by_its_content_and_its_size(
     assert (await read_checklist(context, merchant_id)).facts.documents == []
 
 
-async def test_a_merchant_has_at_most_so_many_documents(
-    staff: Staff, context: Context, merchant_id: UUID
-) -> None:
+async def test_the_number_of_documents_is_limited(staff: Staff, context: Context, merchant_id: UUID) -> None:
     await staff.enter()
     for _ in range(MOST_DOCUMENTS // 5):
         files = [(f"{number}.txt", b"one") for number in range(5)]
@@ -81,7 +79,7 @@ async def test_a_merchant_has_at_most_so_many_documents(
     assert len((await read_checklist(context, merchant_id)).facts.documents) == MOST_DOCUMENTS
 
 
-async def test_a_document_is_removed_after_a_question_and_an_accepted_one_stays(
+async def test_a_document_is_removed_after_a_confirmation_and_an_accepted_document_stays(
     staff: Staff, context: Context, merchant_id: UUID
 ) -> None:
     await fill(context, merchant_id)

@@ -83,7 +83,7 @@ async def test_a_second_click_adds_no_second_endpoint(staff: Staff) -> None:
         ({"once": "no-id"}, "This form is too old"),
     ],
 )
-async def test_a_wrong_form_adds_nothing_and_keeps_what_was_typed(
+async def test_a_wrong_form_adds_nothing_and_keeps_the_typed_values(
     staff: Staff, wrong: dict[str, str], words: str
 ) -> None:
     await staff.enter()
@@ -94,7 +94,7 @@ async def test_a_wrong_form_adds_nothing_and_keeps_what_was_typed(
     assert fields["url"] == wrong.get("url", URL)
 
 
-async def test_the_fifty_first_endpoint_is_refused_in_words(staff: Staff) -> None:
+async def test_the_fifty_first_endpoint_is_refused_with_an_explanation(staff: Staff) -> None:
     for number in range(50):
         made = await staff.shop.http.post("/webhook-endpoints", json={"url": f"{URL}/{number}"})
         assert made.status_code == 200
@@ -103,7 +103,7 @@ async def test_the_fifty_first_endpoint_is_refused_in_words(staff: Staff) -> Non
     assert (page.status, "There are 50 endpoints already" in page.text) == (400, True)
 
 
-async def test_an_edit_stands_in_the_audit_log_with_before_and_after(staff: Staff) -> None:
+async def test_an_edit_is_in_the_audit_log_with_the_values_before_and_after(staff: Staff) -> None:
     await staff.enter()
     await add(staff)
     page = await change(staff, "edit", url=f"{URL}/v2", reason="moved")
@@ -115,7 +115,7 @@ async def test_an_edit_stands_in_the_audit_log_with_before_and_after(staff: Staf
     assert "Reason: moved" in text
 
 
-async def test_an_endpoint_is_paused_and_goes_on(staff: Staff) -> None:
+async def test_an_endpoint_is_paused_and_resumed(staff: Staff) -> None:
     await staff.enter()
     await add(staff)
     page = await change(staff, "pause")
@@ -128,7 +128,7 @@ async def test_an_endpoint_is_paused_and_goes_on(staff: Staff) -> None:
     assert "state: paused → active" in text
 
 
-async def test_a_secret_is_replaced_once_at_a_time_and_the_receiver_is_never_without_a_signature_that_it_knows(
+async def test_a_secret_is_replaced_once_at_a_time_and_the_receiver_always_gets_a_signature_that_it_knows(
     staff: Staff,
 ) -> None:
     async with receiving() as receiver:
@@ -154,7 +154,7 @@ async def test_a_secret_is_replaced_once_at_a_time_and_the_receiver_is_never_wit
         assert secret not in text
 
 
-async def test_two_clicks_on_replace_replace_the_secret_once(staff: Staff) -> None:
+async def test_two_clicks_on_replace_make_one_new_secret(staff: Staff) -> None:
     await staff.enter()
     await add(staff)
     (one,) = await held(staff)
@@ -167,7 +167,7 @@ async def test_two_clicks_on_replace_replace_the_secret_once(staff: Staff) -> No
     assert now.old_secret == one.secret
 
 
-async def test_a_removed_endpoint_is_gone(staff: Staff) -> None:
+async def test_a_removed_endpoint_no_longer_exists(staff: Staff) -> None:
     await staff.enter()
     await add(staff)
     (one,) = await held(staff)
@@ -181,7 +181,7 @@ async def test_a_removed_endpoint_is_gone(staff: Staff) -> None:
 @pytest.mark.parametrize(
     ("status", "words"), [(204, "Webhooks arrive"), (500, "Only a status from 200 to 299")]
 )
-async def test_a_test_says_what_the_server_answered(staff: Staff, status: int, words: str) -> None:
+async def test_the_page_shows_the_servers_response_to_a_test(staff: Staff, status: int, words: str) -> None:
     async with receiving() as receiver:
         receiver.status = status
         await staff.enter()
@@ -220,7 +220,7 @@ async def test_a_change_needs_a_fresh_code(staff: Staff) -> None:
     assert await held(staff) == []
 
 
-async def test_a_support_person_changes_no_endpoint(staff: Staff) -> None:
+async def test_a_support_person_cannot_change_an_endpoint(staff: Staff) -> None:
     await staff.enter(Role.SUPPORT)
     csrf = staff.page.form("leave")[1]["csrf"]
     answer = await staff.http.post("/desk/endpoints", data={"csrf": csrf, "url": URL, "reason": "x"})
@@ -228,7 +228,7 @@ async def test_a_support_person_changes_no_endpoint(staff: Staff) -> None:
     assert await held(staff) == []
 
 
-async def test_what_a_program_changes_by_the_api_stands_in_the_audit_log_with_its_credential(
+async def test_a_change_by_the_api_is_in_the_audit_log_with_its_credential(
     staff: Staff, auto_merchant: Merchant
 ) -> None:
     http = staff.shop.http
@@ -271,7 +271,7 @@ async def _audited(shop: Merchant) -> int:
     return int(row["count"])
 
 
-async def test_a_repeated_idempotency_key_changes_and_records_once(staff: Staff) -> None:
+async def test_a_repeated_idempotency_key_makes_and_records_one_change(staff: Staff) -> None:
     body: dict[str, Any] = {"url": URL}
     headers = {"Idempotency-Key": str(uuid4())}
     for _ in range(2):

@@ -123,7 +123,7 @@ async def test_a_movement_that_the_api_would_refuse_is_refused_here_too_and_is_i
     order = await captured(staff.shop)
     await staff.enter()
     await staff.open(path(order, "refund") + "?amount=60.00")
-    # Meanwhile somebody else refunds by the API.
+    # In the meantime, a program refunds by the API.
     await staff.shop.move(order, "refund", "70.00")
     page = await staff.press("refund", reason="late")
     assert page.status == 400

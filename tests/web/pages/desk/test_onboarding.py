@@ -1,4 +1,4 @@
-"""The merchant's side of its onboarding: what is missing, what was rejected and why, and the forms."""
+"""A merchant's onboarding in its own dashboard: missing items, rejected items with the reason, and the forms."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def merchant_id(merchant: Merchant) -> UUID:
 
 
 @pytest.mark.parametrize("role", [Role.OWNER, Role.ADMIN])
-async def test_an_owner_or_admin_fills_in_what_is_missing(
+async def test_an_owner_or_admin_enters_the_missing_data(
     staff: Staff, context: Context, merchant_id: UUID, role: Role
 ) -> None:
     await staff.enter(role)
@@ -65,7 +65,7 @@ async def test_an_owner_or_admin_fills_in_what_is_missing(
 
 
 @pytest.mark.parametrize("role", list(Role))
-async def test_only_owners_and_admins_have_the_page(staff: Staff, role: Role) -> None:
+async def test_only_owners_and_admins_can_open_the_page(staff: Staff, role: Role) -> None:
     await staff.enter(role)
     may = Action.FILL_ONBOARDING in MAY[role]
     assert may is (role in {Role.OWNER, Role.ADMIN})
@@ -73,7 +73,7 @@ async def test_only_owners_and_admins_have_the_page(staff: Staff, role: Role) ->
     assert (await staff.open(ROOT)).status == (200 if may else 403)
 
 
-async def test_a_rejected_item_shows_the_reason_and_goes_back_to_be_checked(
+async def test_a_rejected_item_shows_the_reason_and_must_be_checked_again_after_a_change(
     staff: Staff, context: Context, merchant_id: UUID
 ) -> None:
     await fill(context, merchant_id)
@@ -82,14 +82,14 @@ async def test_a_rejected_item_shows_the_reason_and_goes_back_to_be_checked(
     page = await staff.open(ROOT)
     assert "Rejected" in page.text
     assert "The EIN is of another company." in page.text
-    # Who of the operator decided is for the operator's log.
+    # Only the operator's log names the person of the operator who decided.
     assert "risk" not in page.text
     await staff.open(f"{ROOT}/business")
     await staff.press("business", ein="98-7654321")
     assert await state_of(context, merchant_id, Item.BUSINESS) is ItemState.TO_CHECK
 
 
-async def test_the_reason_of_an_acceptance_is_not_for_the_merchant(
+async def test_the_merchant_does_not_see_the_reason_of_an_acceptance(
     staff: Staff, context: Context, merchant_id: UUID
 ) -> None:
     await fill(context, merchant_id)
@@ -100,7 +100,7 @@ async def test_the_reason_of_an_acceptance_is_not_for_the_merchant(
     assert "trade fair" not in page.text
 
 
-async def test_wrong_fields_are_all_named_at_once_and_nothing_typed_is_lost(staff: Staff) -> None:
+async def test_all_wrong_fields_are_named_at_once_and_the_typed_values_stay(staff: Staff) -> None:
     await staff.enter()
     await staff.open(f"{ROOT}/business")
     wrong = {
@@ -133,7 +133,9 @@ async def test_wrong_fields_are_all_named_at_once_and_nothing_typed_is_lost(staf
         ("share", "-1"),
     ],
 )
-async def test_a_wrong_owner_is_refused_beside_the_field(staff: Staff, field: str, value: str) -> None:
+async def test_the_error_about_a_wrong_owner_is_beside_its_field(
+    staff: Staff, field: str, value: str
+) -> None:
     await staff.enter()
     await staff.open(f"{ROOT}/owners")
     page = await staff.press("owners", **{**OWNER, field: value})
@@ -142,14 +144,16 @@ async def test_a_wrong_owner_is_refused_beside_the_field(staff: Staff, field: st
     assert "Nobody is named yet" in page.text
 
 
-async def test_owners_who_own_more_than_everything_are_refused(staff: Staff) -> None:
+async def test_owners_with_more_than_one_hundred_percent_are_refused(staff: Staff) -> None:
     await staff.enter()
     for share, status in (("60", 200), ("40.01", 400), ("40", 200)):
         await staff.open(f"{ROOT}/owners")
         assert (await staff.press("owners", **{**OWNER, "share": share})).status == status
 
 
-async def test_a_second_click_adds_nobody_twice(staff: Staff, context: Context, merchant_id: UUID) -> None:
+async def test_a_second_click_adds_no_second_person(
+    staff: Staff, context: Context, merchant_id: UUID
+) -> None:
     await staff.enter()
     await staff.open(f"{ROOT}/owners")
     action, held = staff.page.form("owners")
@@ -178,9 +182,7 @@ async def test_an_owner_is_changed_and_removed(staff: Staff, context: Context, m
     assert (await staff.open(address)).status == 404
 
 
-async def test_the_merchant_does_not_learn_of_a_match(
-    staff: Staff, context: Context, merchant_id: UUID
-) -> None:
+async def test_the_merchant_does_not_see_a_match(staff: Staff, context: Context, merchant_id: UUID) -> None:
     await fill(context, merchant_id, owner="Viktor Morozov")
     await screen_merchant(context, merchant_id)
     await staff.enter()
@@ -197,7 +199,7 @@ async def test_the_merchant_does_not_learn_of_a_match(
 
 
 @pytest.mark.parametrize("role", list(Role))
-async def test_every_page_says_that_the_merchant_is_not_approved_or_suspended(
+async def test_every_page_says_that_the_merchant_is_not_approved_or_is_suspended(
     staff: Staff, context: Context, merchant_id: UUID, role: Role
 ) -> None:
     await staff.enter(role)
@@ -207,7 +209,7 @@ async def test_every_page_says_that_the_merchant_is_not_approved_or_suspended(
     assert "Your account is not approved yet" in page.text
     assert ("See what is missing" in page.text) is (Action.FILL_ONBOARDING in MAY[role])
     await suspend_merchant(context, str(merchant_id), hold=False)
-    assert "New orders are suspended" in (await staff.open("/desk")).text
+    assert "has suspended new orders" in (await staff.open("/desk")).text
 
 
 async def test_a_form_of_another_browser_is_refused(

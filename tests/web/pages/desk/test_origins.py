@@ -35,7 +35,7 @@ async def send(staff: Staff, do: str, **fields: str) -> Page:
         ("http://localhost:3000", "http://localhost:3000"),
     ],
 )  # fmt: skip
-async def test_an_origin_is_stored_as_browsers_write_it(staff: Staff, typed: str, stored: str) -> None:
+async def test_an_origin_is_stored_in_the_format_of_browsers(staff: Staff, typed: str, stored: str) -> None:
     await staff.enter(Role.DEVELOPER)
     page = await send(staff, "add", origin=typed)
     assert "The origin was added" in page.text
@@ -54,14 +54,16 @@ async def test_an_origin_is_stored_as_browsers_write_it(staff: Staff, typed: str
         (f"{SHOP}:99999", "a port from 1 to 65535"),
     ],
 )
-async def test_what_is_no_origin_is_refused_in_words(staff: Staff, typed: str, words: str) -> None:
+async def test_a_text_that_is_not_an_origin_is_refused_with_an_explanation(
+    staff: Staff, typed: str, words: str
+) -> None:
     await staff.enter()
     page = await send(staff, "add", origin=typed)
     assert (page.status, words in page.text) == (400, True)
     assert await origins(staff) == ()
 
 
-async def test_an_origin_is_removed_and_each_change_stands_in_the_audit_log(staff: Staff) -> None:
+async def test_an_origin_is_removed_and_each_change_is_in_the_audit_log(staff: Staff) -> None:
     await staff.enter()
     for each in (SHOP, "https://two.example"):
         await send(staff, "add", origin=each)
@@ -73,7 +75,7 @@ async def test_an_origin_is_removed_and_each_change_stands_in_the_audit_log(staf
     assert "Reason: new shop" in text
 
 
-async def test_a_second_click_adds_and_removes_nothing_twice(staff: Staff) -> None:
+async def test_a_second_click_adds_and_removes_nothing_more(staff: Staff) -> None:
     await staff.enter()
     await send(staff, "add", origin=SHOP)
     assert "is registered already" in (await send(staff, "add", origin=f"{SHOP}/")).text
@@ -82,7 +84,7 @@ async def test_a_second_click_adds_and_removes_nothing_twice(staff: Staff) -> No
     assert "is not registered any more" in (await send(staff, "remove", remove=SHOP)).text
 
 
-async def test_changes_at_the_same_moment_lose_nothing(staff: Staff) -> None:
+async def test_concurrent_changes_are_all_kept(staff: Staff) -> None:
     await staff.enter()
     await staff.open(PATH)
     action, held = staff.form_named("origin-add")

@@ -27,7 +27,7 @@ async def calls(page: Page) -> list[str]:
 
 @pytest.fixture
 async def busy(staff: Staff) -> Staff:
-    """A developer of a merchant with four calls: two of one order, one that was refused, and one that read."""
+    """A developer of a merchant with four calls: two about one order, a refused call, and a call that reads."""
     await staff.enter(Role.DEVELOPER)
     order = await staff.shop.approved()
     await staff.shop.move(order, "capture", "10.00", "ship-1")
@@ -93,7 +93,7 @@ async def test_calls_are_filtered_by_the_credential_that_made_them(staff: Staff)
     assert "insufficient_scope" in page.text
 
 
-async def test_a_call_shows_both_bodies_and_what_to_do(busy: Staff) -> None:
+async def test_a_call_shows_both_bodies_and_advice(busy: Staff) -> None:
     refused = next(each for each in await written(busy.shop) if each.status == 422)
     page = await busy.open(f"{PATH}/{refused.request_id}")
     for words in (
@@ -105,7 +105,7 @@ async def test_a_call_shows_both_bodies_and_what_to_do(busy: Staff) -> None:
     assert f"/desk/orders/{refused.order_id}" in page.seen.links
 
 
-async def test_the_page_of_an_order_leads_to_its_requests_and_names_the_credential_of_each_movement(
+async def test_the_page_of_an_order_links_to_its_requests_and_names_the_credential_of_each_movement(
     busy: Staff,
 ) -> None:
     order_id = next(each.order_id for each in await written(busy.shop) if each.order_id)
@@ -120,7 +120,7 @@ async def test_the_page_of_an_order_leads_to_its_requests_and_names_the_credenti
     assert len(await calls(page)) == 4
 
 
-async def test_many_calls_have_pages_and_each_call_stands_on_one_of_them(busy: Staff) -> None:
+async def test_many_calls_have_pages_and_each_call_is_on_exactly_one_page(busy: Staff) -> None:
     (one, *_) = await written(busy.shop)
     pool = busy.service.context.pool
     await api_requests.add(pool, busy.shop.merchant_id, [copy_of(one, new_id()) for _ in range(120)])
@@ -148,7 +148,7 @@ async def test_a_rare_call_is_found_by_looking_further_back(
     assert len(await calls(page)) == 1
 
 
-async def test_another_merchants_calls_are_not_there(
+async def test_another_merchants_calls_are_not_found(
     busy: Staff, browser: Callable[..., Staff], auto_merchant: Merchant
 ) -> None:
     (mine, *_) = await written(busy.shop)
@@ -171,7 +171,7 @@ async def test_support_people_see_no_requests(staff: Staff) -> None:
     assert "by the API credential" not in page.text
 
 
-async def test_an_erased_consumers_calls_are_gone(busy: Staff) -> None:
+async def test_an_erased_consumers_calls_are_deleted(busy: Staff) -> None:
     order_id: UUID = next(each.order_id for each in await written(busy.shop) if each.order_id)  # type: ignore[assignment]
     await api_requests.forget_orders(busy.service.context.pool, busy.shop.merchant_id, [order_id])
     assert [each.route for each in await written(busy.shop)] == ["/configuration"]

@@ -1,4 +1,4 @@
-"""The settings of a merchant in its dashboard, and what they change in the API, the checkout and the messages."""
+"""The settings of a merchant in its dashboard, and their effect on the API, the checkout and the messages."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from support.pages.staff import Staff
 
 
 async def in_force(staff: Staff) -> tuple[float, float]:
-    """Return the amounts that the API says, once the process has read the merchant again."""
+    """Return the amounts in the API's response, after the process has read the merchant again."""
     await asyncio.sleep(FRESH_SECONDS)
     answer = (await staff.shop.http.get("/configuration")).json()
     return answer["minimumAmount"], answer["maximumAmount"]
 
 
-async def test_amounts_within_the_operators_limits_are_in_force_in_the_api_within_seconds(
+async def test_amounts_within_the_operators_limits_apply_in_the_api_within_seconds(
     staff: Staff,
 ) -> None:
     assert FRESH_SECONDS <= 5
@@ -45,7 +45,7 @@ async def test_amounts_within_the_operators_limits_are_in_force_in_the_api_withi
     assert "Reason: as agreed" in text
 
 
-async def test_an_empty_field_means_what_the_operator_allows(staff: Staff) -> None:
+async def test_an_empty_field_means_the_operators_limit(staff: Staff) -> None:
     await staff.enter()
     await save(staff, "amounts", minimum="20.00", maximum="")
     await save(staff, "amounts", minimum="", maximum="")
@@ -78,7 +78,7 @@ async def test_amounts_that_the_operator_does_not_allow_change_nothing(
     assert (fields["minimum"], fields["maximum"]) == (low, high)
 
 
-async def test_when_the_operator_narrows_its_limits_an_own_limit_outside_them_does_not_count(
+async def test_if_the_operator_narrows_its_limits_a_merchants_limit_outside_them_does_not_count(
     staff: Staff,
 ) -> None:
     await staff.enter()
@@ -114,7 +114,7 @@ async def test_the_reading_profile_is_changed(staff: Staff) -> None:
     assert (await save(staff, "profile", profile="loose")).status == 400
 
 
-async def test_the_earlier_address_for_notices_is_told_about_the_new_one(staff: Staff) -> None:
+async def test_the_earlier_address_for_notices_gets_a_mail_about_the_new_address(staff: Staff) -> None:
     first, second = (f"{secrets.token_hex(5)}@shop.example" for _ in range(2))
     await staff.enter()
     await save(staff, "notices", notify_email=first)
@@ -129,7 +129,7 @@ async def test_the_earlier_address_for_notices_is_told_about_the_new_one(staff: 
 
 
 @pytest.mark.parametrize("role", [Role.DEVELOPER, Role.FINANCE])
-async def test_developers_and_finance_people_read_the_settings_and_change_nothing(
+async def test_developers_and_finance_people_can_read_the_settings_but_not_change_them(
     staff: Staff, role: Role
 ) -> None:
     await staff.enter(role)
@@ -157,7 +157,7 @@ async def test_a_change_needs_a_fresh_code(staff: Staff) -> None:
     assert (page.status, "Enter the code of your authenticator app" in page.text) == (400, True)
 
 
-async def test_what_changes_nothing_writes_no_entry(staff: Staff) -> None:
+async def test_a_form_without_a_change_writes_no_entry(staff: Staff) -> None:
     await staff.enter()
     for _ in range(2):
         await save(staff, "amounts", minimum="20.00", maximum="")

@@ -1,4 +1,4 @@
-"""The order of the dashboard's lists: addresses that can be shared, pages that fit together, and no row left out."""
+"""The order of the dashboard's lists: the address of a page contains the order, and each row is on exactly one page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UP = sorted(map(float, AMOUNTS))
 
 
 async def made(shop: Merchant, reference: str = "A-1") -> list[str]:
-    """Create orders of these amounts. Return their ids, oldest first."""
+    """Create orders with these amounts. Return their ids, oldest first."""
     return [(await shop.create(amount, merchantReference=reference))["orderId"] for amount in AMOUNTS]
 
 
@@ -56,7 +56,7 @@ def short_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("sort", "expected"), [("largest", UP[::-1]), ("smallest", UP)])
 @pytest.mark.parametrize("query", ["", "view=in-checkout&", "q=A-1&", "from=2020-01-01&"])
-async def test_orders_are_sorted_by_amount_and_each_stands_on_one_page(
+async def test_orders_are_sorted_by_amount_and_each_order_is_on_exactly_one_page(
     staff: Staff, sort: str, expected: list[float], query: str
 ) -> None:
     ids = await made(staff.shop)
@@ -75,7 +75,7 @@ async def test_orders_are_sorted_by_time(staff: Staff, sort: str) -> None:
     assert [each.rpartition("/")[2] for each in seen] == (ids if sort == "oldest" else ids[::-1])
 
 
-async def test_a_rare_order_is_found_behind_many_that_do_not_match(
+async def test_a_rare_order_is_found_after_many_orders_that_do_not_match(
     staff: Staff, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listing, "SCANNED", 3)
@@ -95,14 +95,14 @@ async def test_a_rare_order_is_found_behind_many_that_do_not_match(
         "sort=largest&after=01a20cba-aa56-7018-9c21-e05ae7a21571",
     ],
 )
-async def test_an_order_or_a_place_that_does_not_exist_shows_the_list(staff: Staff, query: str) -> None:
+async def test_an_unknown_order_or_position_shows_the_list(staff: Staff, query: str) -> None:
     await made(staff.shop)
     await staff.enter()
     page = await staff.open(f"/desk/orders?{query}")
     assert (page.status, "2 rows on this page" in page.text) == (200, True)
 
 
-async def test_the_chosen_order_stays_in_the_form_and_in_the_addresses(staff: Staff) -> None:
+async def test_the_form_and_the_addresses_keep_the_chosen_order(staff: Staff) -> None:
     await made(staff.shop)
     await staff.enter()
     page = await staff.open("/desk/orders?sort=largest&view=in-checkout")
@@ -111,7 +111,7 @@ async def test_the_chosen_order_stays_in_the_form_and_in_the_addresses(staff: St
     assert "sort=largest" in page.link("Export as CSV")
 
 
-async def test_a_search_says_that_its_newest_matches_are_sorted(staff: Staff) -> None:
+async def test_a_sorted_search_says_that_only_its_newest_matches_are_sorted(staff: Staff) -> None:
     await made(staff.shop)
     await staff.enter()
     assert (
@@ -121,7 +121,7 @@ async def test_a_search_says_that_its_newest_matches_are_sorted(staff: Staff) ->
     assert "are sorted by amount" not in (await staff.open("/desk/orders?q=A-1")).text
 
 
-async def test_the_export_of_a_sorted_list_is_sorted_and_of_a_sorted_search_has_every_match(
+async def test_the_export_of_a_list_has_its_order_and_the_export_of_a_search_has_every_match(
     staff: Staff,
 ) -> None:
     await made(staff.shop)
@@ -155,7 +155,7 @@ async def test_payouts_are_sorted(staff: Staff) -> None:
     assert await seen("nonsense") == ids[::-1]
 
 
-async def test_disputes_are_sorted_also_by_their_deadline(staff: Staff) -> None:
+async def test_disputes_are_sorted_by_time_amount_or_deadline(staff: Staff) -> None:
     cents = [4000, 1000, 2500, 1000]
     found: list[Any] = []
     for amount in cents:
@@ -163,7 +163,7 @@ async def test_disputes_are_sorted_also_by_their_deadline(staff: Staff) -> None:
         await staff.shop.move(order, "capture", "100.00")
         found.append(await disputed(staff.shop, order, amount))
     pool = staff.service.context.pool
-    # The second one is to be answered first.
+    # The second dispute has the earlier deadline.
     await pool.execute(
         "UPDATE disputes SET respond_by = respond_by - interval '1 day' WHERE merchant_id = $1 AND dispute_id = $2",
         staff.shop.merchant_id, found[1].dispute_id,

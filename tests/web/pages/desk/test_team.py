@@ -151,7 +151,7 @@ async def test_a_lost_phone_is_replaced(staff: Staff, browser: Callable[..., Sta
     await owner.enter()
     await owner.open(f"/desk/team/{person.person_id}")
     page = await owner.press(str(person.person_id), do="factor", reason="lost phone")
-    assert "The authenticator app was forgotten" in page.text
+    assert "The authenticator app and all passkeys were removed" in page.text
     assert (await staff.open("/desk")).heading == "Sign in"
     again = browser()
     old = staff.key

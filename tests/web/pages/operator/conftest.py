@@ -17,7 +17,7 @@ from support.pages.operator_staff import OperatorStaff
 
 @pytest.fixture
 async def desk_browser(merchant: Merchant) -> AsyncIterator[Callable[..., OperatorStaff]]:
-    """Makes browsers of the operator's people."""
+    """Creates people of the operator's team, each with a browser."""
     async with AsyncExitStack() as stack:
 
         def make() -> OperatorStaff:
@@ -36,7 +36,7 @@ def operator(desk_browser: Callable[..., OperatorStaff]) -> OperatorStaff:
 
 @pytest.fixture(scope="session")
 async def real_provider(settings: Settings) -> AsyncIterator[RealProvider]:
-    """The OpenID Connect provider that the tests of this process share: each makes accounts of its own."""
+    """The OpenID Connect provider that all tests of this process share. Each test creates its own accounts."""
     async with opened_provider(settings.public_url) as opened:
         yield opened
 

@@ -1,4 +1,4 @@
-"""The operator's pages for a consumer in hardship, for a block, and for messages as they were sent."""
+"""The operator's pages for a consumer in hardship, for a block, and for the messages that were sent."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def days(merchant: Merchant, order: dict[str, Any]) -> list[Any]:
     return [item.due_on for item in found.plan]
 
 
-async def test_a_pause_is_shown_before_and_after_and_then_made_with_a_reason(
+async def test_the_page_shows_a_pause_before_and_after_and_makes_it_with_a_reason(
     operator: OperatorStaff, merchant: Merchant
 ) -> None:
     path, order = await with_plan(merchant)
@@ -81,7 +81,7 @@ async def test_smaller_payments_moved_dates_and_a_waived_fee_are_made_on_the_pag
     assert [each for each in found if str(each.order_id) == order["orderId"]] == []
 
 
-async def test_a_second_click_and_a_second_person_find_the_plan_changed_and_are_told(
+async def test_a_second_click_and_a_second_person_are_told_that_the_plan_has_changed(
     desk_browser: Callable[..., OperatorStaff], merchant: Merchant
 ) -> None:
     path, _ = await with_plan(merchant)
@@ -101,7 +101,7 @@ async def test_a_second_click_and_a_second_person_find_the_plan_changed_and_are_
     assert [answer.status_code for answer in twice] == [303, 400]
 
 
-async def test_what_the_policy_does_not_allow_is_refused_for_every_role(
+async def test_every_role_is_refused_what_the_policy_does_not_allow(
     operator: OperatorStaff, merchant: Merchant
 ) -> None:
     path, order = await with_plan(merchant)
@@ -128,7 +128,7 @@ async def test_what_the_policy_does_not_allow_is_refused_for_every_role(
     assert await logged(operator, UUID(order["orderId"])) == []
 
 
-async def test_hostile_input_is_refused_with_a_page_that_says_what_is_wrong(
+async def test_hostile_input_is_refused_with_an_explanation(
     operator: OperatorStaff, merchant: Merchant
 ) -> None:
     path, order = await with_plan(merchant, fee="4.00")
@@ -149,7 +149,7 @@ async def test_hostile_input_is_refused_with_a_page_that_says_what_is_wrong(
     assert await days(merchant, order) == before
 
 
-async def test_a_block_has_a_kind_and_a_reason_and_ends_again(
+async def test_a_block_has_a_kind_and_a_reason_and_can_be_ended(
     operator: OperatorStaff, merchant: Merchant
 ) -> None:
     phone = phone_number()
@@ -171,7 +171,7 @@ async def test_a_block_has_a_kind_and_a_reason_and_ends_again(
     assert (await logged(operator, consumer_id))[:2] == ["consumer.unblock", "consumer.block"]
 
 
-async def test_messages_are_masked_until_somebody_with_the_right_asks_for_them(
+async def test_messages_are_masked_until_a_person_with_the_right_reveals_them(
     operator: OperatorStaff, merchant: Merchant
 ) -> None:
     phone = phone_number()

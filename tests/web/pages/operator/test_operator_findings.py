@@ -1,4 +1,4 @@
-"""Possible matches of names: found, looked at, cleared or confirmed with a reason, and screened again."""
+"""Possible matches of names: listed, shown, cleared or confirmed with a reason, and screened again."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def context(merchant: Merchant) -> Context:
 
 @pytest.fixture
 async def suspect(merchant: Merchant, context: Context) -> UUID:
-    """A merchant whose owner's name is like one on the list, and of which everything else is accepted."""
+    """A merchant with an owner whose name is similar to a listed name. All other items are accepted."""
     merchant_id = merchant.merchant_id
     await onboardings.set_standing(context.pool, merchant_id, Onboarding.OPEN)
     await change_bank_account(context, merchant_id, read_bank_details(TEST_ROUTING, TEST_ACCOUNTS[0].number))
@@ -55,7 +55,7 @@ async def logged(context: Context, merchant_id: UUID) -> list[str]:
     return [row["action"] for row in rows]
 
 
-async def test_a_possible_match_is_listed_and_shows_both_names_to_somebody_who_decides(
+async def test_a_possible_match_is_listed_and_a_person_who_decides_sees_both_names(
     operator: OperatorStaff, context: Context, suspect: UUID
 ) -> None:
     await operator.enter(OperatorRole.RISK)
@@ -68,7 +68,7 @@ async def test_a_possible_match_is_listed_and_shows_both_names_to_somebody_who_d
     assert (await logged(context, suspect))[-1] == "screening.read"
 
 
-async def test_a_cleared_match_approves_and_stays_cleared_when_the_names_are_screened_again(
+async def test_clearing_a_match_approves_the_merchant_and_the_match_stays_cleared_after_the_next_screening(
     operator: OperatorStaff, context: Context, suspect: UUID
 ) -> None:
     finding = await finding_of(context, suspect)
@@ -117,7 +117,7 @@ async def test_a_confirmed_match_ends_an_approval(
     assert (await logged(context, suspect))[-2:] == ["screening.confirm", "merchant.unapprove"]
 
 
-async def test_the_merchants_own_log_does_not_tell_about_a_match(
+async def test_the_merchants_own_log_does_not_mention_a_match(
     operator: OperatorStaff, context: Context, suspect: UUID
 ) -> None:
     finding = await finding_of(context, suspect)
@@ -129,7 +129,7 @@ async def test_the_merchants_own_log_does_not_tell_about_a_match(
     assert not [row for row in rows if "screening" in row["row"] or "passport" in row["row"]]
 
 
-async def test_a_match_of_a_name_that_is_no_longer_there_is_not_found(
+async def test_a_match_of_a_past_name_is_not_found(
     operator: OperatorStaff, context: Context, suspect: UUID
 ) -> None:
     business = read_business({**BUSINESS, "legal_name": "Zarovia Export Co."})
@@ -143,7 +143,7 @@ async def test_a_match_of_a_name_that_is_no_longer_there_is_not_found(
     assert page.status == 404
 
 
-async def test_a_rail_that_does_not_answer_leaves_the_item_to_check_and_the_page_says_so(
+async def test_if_the_rail_does_not_answer_the_item_must_be_checked_and_the_page_says_so(
     operator: OperatorStaff, merchant: Merchant, context: Context
 ) -> None:
     await fill(context, merchant.merchant_id, owner="Silent Rail")
@@ -158,7 +158,7 @@ async def test_a_rail_that_does_not_answer_leaves_the_item_to_check_and_the_page
     assert checklist[Item.SCREENING].state is ItemState.TO_CHECK
 
 
-async def test_nobody_decides_about_the_screening_as_a_whole(
+async def test_nobody_can_accept_or_reject_the_whole_screening(
     operator: OperatorStaff, context: Context, suspect: UUID
 ) -> None:
     await operator.enter(OperatorRole.OWNER)

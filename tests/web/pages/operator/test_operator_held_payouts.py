@@ -1,4 +1,4 @@
-"""Payouts to release: counted, listed, released with a reason by somebody who may, and only once."""
+"""Held payouts are counted, listed, and released once, with a reason, by a person with the right."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def context(merchant: Merchant) -> Context:
 
 
 async def held(merchant: Merchant, amount: int = 12_345, reason: HoldReason = HoldReason.OPERATOR) -> UUID:
-    """Make a payout that is held."""
+    """Make a held payout."""
     context = merchant.service.context
     await holds.hold(context.pool, merchant.merchant_id, reason, context.now(), on=True)
     return await make_payout(context, merchant.merchant_id, amount)
@@ -40,7 +40,7 @@ async def logged(merchant: Merchant) -> list[tuple[str, str]]:
 
 
 async def find(operator: OperatorStaff, address: str) -> bool:
-    """Look for a link through all pages of payouts to release."""
+    """Look for a link on all pages of payouts to release."""
     page = await operator.open("/operator/payouts?status=held")
     while address not in page.seen.links:
         if "Next page" not in page.text:
@@ -72,7 +72,7 @@ async def test_a_held_payout_is_counted_listed_and_released(
     assert audit["action"] == "payout.release"
 
 
-async def test_a_second_click_releases_nothing_more(operator: OperatorStaff, merchant: Merchant) -> None:
+async def test_a_second_click_changes_nothing(operator: OperatorStaff, merchant: Merchant) -> None:
     payout_id = await held(merchant)
     await operator.enter(OperatorRole.FINANCE)
     await operator.open(page_of(merchant, payout_id))
@@ -85,7 +85,7 @@ async def test_a_second_click_releases_nothing_more(operator: OperatorStaff, mer
     assert "Release $" not in page.text
 
 
-async def test_a_payout_of_an_unapproved_merchant_has_no_button_and_is_not_released(
+async def test_a_payout_of_an_unapproved_merchant_has_no_button_and_cannot_be_released(
     operator: OperatorStaff, merchant: Merchant, context: Context
 ) -> None:
     other = await held(merchant)
@@ -96,7 +96,7 @@ async def test_a_payout_of_an_unapproved_merchant_has_no_button_and_is_not_relea
     page = await operator.open(page_of(merchant, payout_id))
     assert "They can be released when the merchant is approved" in page.text
     assert "Release $" not in page.text
-    # The form of a page that was opened before.
+    # This is the form of a page that was opened before.
     answer = await operator.http.post(action, data={**form, "reason": "checked"})
     assert answer.status_code == 400
     assert "not approved" in answer.text
@@ -117,7 +117,7 @@ async def test_a_release_needs_a_fresh_code(
 
 
 @pytest.mark.parametrize("role", list(OperatorRole))
-async def test_only_a_role_that_may_release_sees_the_button(
+async def test_only_a_role_with_the_right_to_release_sees_the_button(
     operator: OperatorStaff, merchant: Merchant, role: OperatorRole
 ) -> None:
     payout_id = await held(merchant)
@@ -136,7 +136,7 @@ async def test_another_merchants_payout_is_not_found(
     assert (await operator.open(page_of(auto_merchant, payout_id))).status == 404
 
 
-async def test_payouts_to_release_come_the_longest_held_first_in_pages(
+async def test_the_list_of_payouts_to_release_has_pages_and_begins_with_the_longest_held(
     operator: OperatorStaff, merchant: Merchant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(payouts, "A_PAGE", 2)

@@ -57,7 +57,7 @@ async def every_page(operator: OperatorStaff, address: str) -> list[str]:
     return names
 
 
-async def test_merchants_are_found_by_a_part_of_the_name_in_any_case(
+async def test_merchants_are_found_by_a_part_of_the_name_regardless_of_case(
     operator: OperatorStaff, context: Context, word: str
 ) -> None:
     await made(context, f"Blue {word.upper()} Bakery")
@@ -70,7 +70,7 @@ async def test_merchants_are_found_by_a_part_of_the_name_in_any_case(
     assert page.form("merchants")[1]["q"] == word
 
 
-async def test_the_whole_id_leads_to_the_merchant_and_an_unknown_one_finds_nothing(
+async def test_the_whole_id_opens_the_merchant_and_an_unknown_id_finds_nothing(
     operator: OperatorStaff, merchant: Merchant
 ) -> None:
     await operator.enter(OperatorRole.SUPPORT)
@@ -82,7 +82,7 @@ async def test_the_whole_id_leads_to_the_merchant_and_an_unknown_one_finds_nothi
     assert "Enter a part of the name, or the whole id" in page.text
 
 
-async def test_each_merchant_is_in_the_list_of_its_state_only(
+async def test_each_merchant_is_in_the_list_of_exactly_one_state(
     operator: OperatorStaff, context: Context, word: str
 ) -> None:
     ids = {
@@ -91,7 +91,7 @@ async def test_each_merchant_is_in_the_list_of_its_state_only(
     }
     await onboardings.set_standing(context.pool, ids["onboarding"], Onboarding.OPEN)
     await suspend_merchant(context, str(ids["suspended"]), hold=False)
-    # A merchant is in one list, also if more than one state fits.
+    # A merchant is in one list, even if it has more than one state.
     await onboardings.set_standing(context.pool, ids["suspended"], Onboarding.OPEN)
     await suspend_merchant(context, str(ids["revoked"]), hold=False)
     await revoke_merchant(context, str(ids["revoked"]))
@@ -105,11 +105,11 @@ async def test_each_merchant_is_in_the_list_of_its_state_only(
     assert len(await every_page(operator, f"{LIST}?q={word}")) == 4
 
 
-async def test_odd_names_are_each_on_one_page_in_both_orders(
+async def test_each_merchant_with_an_unusual_name_is_on_exactly_one_page_in_both_orders(
     operator: OperatorStaff, context: Context, word: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listing, "A_PAGE", 2)
-    # Two that differ only in their case cannot both exist, so each has a number.
+    # Two names cannot differ only in their case, so each name has a number.
     names = [f"{each} {number} {word}" for number, each in enumerate(ODD)]
     for name in names:
         await made(context, name)
@@ -121,7 +121,7 @@ async def test_odd_names_are_each_on_one_page_in_both_orders(
 
 
 @pytest.mark.parametrize("text", ODD)
-async def test_a_search_takes_every_character_as_itself(
+async def test_a_search_treats_every_character_literally(
     operator: OperatorStaff, context: Context, word: str, text: str
 ) -> None:
     await made(context, f"{text}{word}")
@@ -131,7 +131,7 @@ async def test_a_search_takes_every_character_as_itself(
     assert shown(operator) == [f"{text}{word}"]
 
 
-async def test_merchants_of_the_same_moment_are_each_on_one_page(
+async def test_each_merchant_that_was_created_at_the_same_moment_is_on_exactly_one_page(
     operator: OperatorStaff, context: Context, word: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listing, "A_PAGE", 2)
@@ -146,7 +146,7 @@ async def test_merchants_of_the_same_moment_are_each_on_one_page(
     assert sorted(found) == [f"Same {number} {word}" for number in range(5)]
 
 
-async def test_the_address_of_a_page_shows_a_colleague_the_same_page(
+async def test_the_address_of_a_page_shows_the_same_page_to_a_colleague(
     operator: OperatorStaff, context: Context, word: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listing, "A_PAGE", 1)
@@ -167,13 +167,17 @@ async def test_the_address_of_a_page_shows_a_colleague_the_same_page(
     ["state=x&sort=y", "after=%00", "sort=newest&after=x", "sort=newest&after=_", "q=%00", "q=%ff", f"q={'x' * 3000}", "after=" + "y" * 3000],
     ids=["values", "nul", "position", "half", "nul-text", "bytes", "long", "long-name"],
 )  # fmt: skip
-async def test_an_address_that_makes_no_sense_still_shows_a_list(operator: OperatorStaff, query: str) -> None:
+async def test_an_address_with_wrong_parameters_still_shows_a_list(
+    operator: OperatorStaff, query: str
+) -> None:
     await operator.enter(OperatorRole.SUPPORT)
     page = await operator.open(f"{LIST}?{query}")
     assert (page.status, page.heading) == (200, "Merchants")
 
 
-async def test_an_empty_list_says_what_it_would_hold(operator: OperatorStaff, word: str) -> None:
+async def test_an_empty_list_says_which_merchants_it_would_contain(
+    operator: OperatorStaff, word: str
+) -> None:
     await operator.enter(OperatorRole.SUPPORT)
     page = await operator.open(f"{LIST}?q={word}")
     assert "No merchant has this in its name" in page.text
@@ -181,6 +185,6 @@ async def test_an_empty_list_says_what_it_would_hold(operator: OperatorStaff, wo
     assert page.link("Show all merchants") == LIST
 
 
-async def test_somebody_who_may_not_add_merchants_sees_no_button(operator: OperatorStaff) -> None:
+async def test_a_person_who_may_not_add_merchants_sees_no_button(operator: OperatorStaff) -> None:
     await operator.enter(OperatorRole.SUPPORT)
     assert "Add a merchant" not in (await operator.open(LIST)).text

@@ -1,4 +1,4 @@
-"""The operator's side of an onboarding: the checklist, the decisions, and what the log keeps of them."""
+"""A merchant's onboarding in the operator's dashboard: the checklist, the decisions, and their entries in the log."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def at(merchant_id: UUID, more: str = "") -> str:
 
 
 async def logged(context: Context, merchant_id: UUID) -> list[tuple[str, str]]:
-    """What stands in the operator's log about a merchant, as (action, reason)."""
+    """The actions about a merchant in the operator's log, as (action, reason)."""
     rows = await context.pool.fetch(
         "SELECT action, reason FROM operator_log WHERE about = $1 ORDER BY entry_id", merchant_id
     )
     return [(row["action"], row["reason"]) for row in rows]
 
 
-async def test_an_operator_fills_everything_in_accepts_every_item_and_the_merchant_is_approved(
+async def test_an_operator_enters_all_data_and_accepts_every_item_and_the_merchant_is_approved(
     operator: OperatorStaff, context: Context, new: UUID
 ) -> None:
     await change_bank_account(context, new, read_bank_details(TEST_ROUTING, TEST_ACCOUNTS[0].number))
@@ -81,7 +81,7 @@ async def test_an_operator_fills_everything_in_accepts_every_item_and_the_mercha
     ]  # fmt: skip
 
 
-async def test_a_rejection_has_a_reason_that_the_checklist_shows_and_ends_an_approval(
+async def test_a_rejection_ends_an_approval_and_the_checklist_shows_its_reason(
     operator: OperatorStaff, context: Context, new: UUID
 ) -> None:
     await fill(context, new)
@@ -98,7 +98,7 @@ async def test_a_rejection_has_a_reason_that_the_checklist_shows_and_ends_an_app
 
 
 @pytest.mark.parametrize("form", [{"do": ""}, {"do": "approve"}, {"reason": "x" * 501}])
-async def test_a_decision_that_is_none_changes_nothing(
+async def test_an_invalid_decision_changes_nothing(
     operator: OperatorStaff, context: Context, new: UUID, form: dict[str, str]
 ) -> None:
     await fill(context, new)
@@ -109,7 +109,7 @@ async def test_a_decision_that_is_none_changes_nothing(
     assert checklist[Item.BUSINESS].state is ItemState.TO_CHECK
 
 
-async def test_what_changed_while_somebody_looked_at_it_is_not_accepted(
+async def test_nobody_can_accept_data_that_changed_while_they_looked_at_it(
     operator: OperatorStaff, context: Context, new: UUID
 ) -> None:
     await fill(context, new)
@@ -122,12 +122,12 @@ async def test_what_changed_while_somebody_looked_at_it_is_not_accepted(
     answer = await operator.http.post(action, data={**held, "do": "accept", "reason": "checked"})
     assert answer.status_code == 400
     assert "has changed" in answer.text
-    # The page of the refusal shows what is there now.
+    # The page of the refusal shows the current data.
     assert "30.00 %" in answer.text
     assert (await read_checklist(context, new)).checklist[Item.OWNERS].state is ItemState.TO_CHECK
 
 
-async def test_names_are_masked_until_somebody_who_decides_gives_a_reason(
+async def test_names_are_masked_until_a_person_who_decides_gives_a_reason(
     operator: OperatorStaff, context: Context, new: UUID
 ) -> None:
     await fill(context, new)
@@ -166,7 +166,7 @@ async def test_an_operator_changes_an_owner_without_seeing_the_name(
     assert (await read_checklist(context, new)).facts.owners == []
 
 
-async def test_a_document_is_downloaded_and_removed_and_the_log_keeps_both(
+async def test_the_log_records_the_download_and_the_removal_of_a_document(
     operator: OperatorStaff, context: Context, new: UUID
 ) -> None:
     await fill(context, new)
@@ -213,7 +213,7 @@ async def test_a_wrong_upload_is_refused_and_stores_nothing(
 
 
 @pytest.mark.parametrize("role", list(OperatorRole))
-async def test_only_who_decides_sees_documents_and_forms(
+async def test_only_a_person_who_decides_sees_documents_and_forms(
     operator: OperatorStaff, context: Context, new: UUID, role: OperatorRole
 ) -> None:
     await fill(context, new)
@@ -228,7 +228,7 @@ async def test_only_who_decides_sees_documents_and_forms(
     assert "Northwind Outfitters LLC" in page.text
 
 
-async def test_an_item_that_does_not_exist_and_another_merchants_ids_are_not_found(
+async def test_an_unknown_item_and_another_merchants_ids_are_not_found(
     operator: OperatorStaff, context: Context, new: UUID, auto_merchant: Merchant
 ) -> None:
     await fill(context, new)
@@ -243,7 +243,7 @@ async def test_an_item_that_does_not_exist_and_another_merchants_ids_are_not_fou
         assert (await operator.open(path)).status == 404, path
 
 
-async def test_a_person_who_signed_in_by_mail_gives_a_fresh_code_for_each_decision(
+async def test_a_person_who_signed_in_by_mail_enters_a_fresh_code_for_each_decision(
     operator: OperatorStaff, context: Context, new: UUID
 ) -> None:
     await fill(context, new)
@@ -257,7 +257,7 @@ async def test_a_person_who_signed_in_by_mail_gives_a_fresh_code_for_each_decisi
     assert (await read_checklist(context, new)).checklist[Item.BUSINESS].state is ItemState.TO_CHECK
 
 
-async def test_what_waits_is_counted_on_the_first_page_and_listed(
+async def test_waiting_merchants_are_counted_on_the_first_page_and_listed(
     operator: OperatorStaff, context: Context, new: UUID
 ) -> None:
     await fill(context, new)

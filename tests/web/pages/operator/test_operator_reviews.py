@@ -1,4 +1,4 @@
-"""The review queue: what waits is listed with the time that is left, and a person with the right role answers once."""
+"""The review queue lists the waiting orders with the remaining time, and a person with the right role answers once."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def address(order: dict[str, Any]) -> str:
     return f"{QUEUE}/{order['orderId']}"
 
 
-async def test_the_queue_lists_what_waits_with_the_time_that_is_left_and_the_first_page_counts_it(
+async def test_the_queue_lists_waiting_orders_with_the_remaining_time_and_the_first_page_counts_them(
     operator: OperatorStaff, refer: Callable[..., Any], merchant: Merchant
 ) -> None:
     order = await refer()
@@ -56,7 +56,7 @@ async def test_the_queue_lists_what_waits_with_the_time_that_is_left_and_the_fir
         assert "2 minutes left" in page.text or "3 minutes left" in page.text
 
 
-async def test_the_page_of_a_review_has_the_facts_in_words_and_the_consumer_masked(
+async def test_the_page_of_a_review_has_the_facts_in_words_and_the_masked_consumer(
     operator: OperatorStaff, refer: Callable[..., Any]
 ) -> None:
     order = await refer()
@@ -70,7 +70,7 @@ async def test_the_page_of_a_review_has_the_facts_in_words_and_the_consumer_mask
         assert secret not in page.answer.text
 
 
-async def test_an_approval_needs_a_reason_stands_in_the_log_and_lets_the_consumer_go_on(
+async def test_an_approval_needs_a_reason_is_in_the_log_and_lets_the_consumer_continue(
     operator: OperatorStaff, refer: Callable[..., Any], merchant: Merchant
 ) -> None:
     order = await refer()
@@ -90,7 +90,7 @@ async def test_an_approval_needs_a_reason_stands_in_the_log_and_lets_the_consume
     assert row["person_id"] is not None
 
 
-async def test_a_decline_declines_the_order_and_is_listed_where_it_ended(
+async def test_a_decline_declines_the_order_and_moves_it_to_the_list_of_declined_reviews(
     operator: OperatorStaff, refer: Callable[..., Any], merchant: Merchant
 ) -> None:
     order = await refer()
@@ -104,7 +104,7 @@ async def test_a_decline_declines_the_order_and_is_listed_where_it_ended(
     assert address(order) not in (await operator.open(f"{QUEUE}?merchant={merchant.merchant_id}")).seen.links
 
 
-async def test_of_two_reviewers_the_second_is_told_who_was_faster(
+async def test_the_second_of_two_reviewers_sees_who_answered_first(
     desk_browser: Callable[..., OperatorStaff], refer: Callable[..., Any], merchant: Merchant
 ) -> None:
     order = await refer()
@@ -121,7 +121,7 @@ async def test_of_two_reviewers_the_second_is_told_who_was_faster(
     assert [each.action for each in entries] == ["review.decline.refused", "review.decline", "review.approve"]
 
 
-async def test_a_second_click_is_no_error(operator: OperatorStaff, refer: Callable[..., Any]) -> None:
+async def test_a_second_click_is_not_an_error(operator: OperatorStaff, refer: Callable[..., Any]) -> None:
     order = await refer()
     await operator.enter(OperatorRole.RISK)
     form = await operator.open(address(order))
@@ -142,7 +142,7 @@ async def test_a_form_without_an_answer_changes_nothing(
     assert (page.status, (await reviews.stored(operator.service, order))["state"]) == (400, "waiting")
 
 
-async def test_who_only_reads_sees_no_form_and_cannot_answer(
+async def test_a_role_that_may_only_read_sees_no_form_and_cannot_answer(
     operator: OperatorStaff, refer: Callable[..., Any]
 ) -> None:
     order = await refer()
@@ -154,7 +154,7 @@ async def test_who_only_reads_sees_no_form_and_cannot_answer(
     assert (await operator.http.post(address(order), data=data)).status_code == 403
 
 
-async def test_a_person_with_an_app_gives_a_fresh_code(
+async def test_a_person_with_an_app_enters_a_fresh_code(
     operator: OperatorStaff, refer: Callable[..., Any]
 ) -> None:
     order = await refer()
@@ -167,7 +167,7 @@ async def test_a_person_with_an_app_gives_a_fresh_code(
     assert "Enter the code of your authenticator app." in page.text
 
 
-async def test_after_the_time_is_over_the_page_says_so(
+async def test_after_the_deadline_the_page_says_so(
     operator: OperatorStaff, refer: Callable[..., Any]
 ) -> None:
     order = await refer()
@@ -207,12 +207,12 @@ async def test_a_long_queue_has_pages_and_no_order_is_shown_twice(
     "query",
     ["state=gone", "merchant=nobody", "merchant=%00", "after=x", "after=2026-01-01T00:00:00%2B00:00_x"],
 )
-async def test_what_an_address_names_wrongly_is_ignored(operator: OperatorStaff, query: str) -> None:
+async def test_wrong_parameters_in_an_address_are_ignored(operator: OperatorStaff, query: str) -> None:
     await operator.enter(OperatorRole.RISK)
     assert (await operator.open(f"{QUEUE}?{query}")).status == 200
 
 
-async def test_other_limits_say_how_many_orders_a_person_would_have_decided(
+async def test_a_simulation_with_other_limits_counts_the_orders_for_a_person(
     operator: OperatorStaff, merchant: Merchant
 ) -> None:
     await merchant.approved()

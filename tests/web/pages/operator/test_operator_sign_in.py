@@ -129,7 +129,7 @@ async def test_a_lost_phone_can_be_removed_and_the_next_sign_in_sets_up_another(
     await operator.enter()
     await operator.open(f"/operator/team/{person.person_id}")
     page = await operator.press(str(person.person_id), do="factor", reason="lost")
-    assert "The authenticator app was forgotten" in page.text
+    assert "The authenticator app and all passkeys were removed" in page.text
     assert (await other.open("/operator/orders")).heading == "Sign in"
     assert (await other.open_link(person)).heading == "Set up your second factor"
 

@@ -1,4 +1,4 @@
-"""The page that suspends a merchant and lets it go on, with its payouts or without."""
+"""The page that suspends and resumes a merchant, with or without its payouts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def test_a_merchant_is_suspended_and_resumed_with_a_reason_and_both_logs_s
     await operator.enter(OperatorRole.RISK)
     page = await operator.open(page_of(merchant))
     page = await operator.open(page.link("Suspend"))
-    assert "Captures, voids, refunds, plans, disputes and webhooks go on" in page.text
+    assert "Captures, voids, refunds, plans, disputes, webhooks and the dashboard" in page.text
     assert (await operator.press("suspension", do="suspend", reason="")).status == 400
     assert not (await stored(context, merchant.merchant_id)).suspended
     page = await operator.press("suspension", do="suspend", reason="complaints of shoppers")
@@ -78,7 +78,7 @@ async def test_a_suspension_that_holds_payouts_says_how_many_and_stops_them(
     assert "by the operator" in page.text
     await operator.press("suspension", do="resume", reason="no fraud")
     assert (await holds.read(context.pool, merchant.merchant_id)).held_since is None
-    # What was held waits for its release.
+    # Held payouts wait for their release.
     assert (await payout_row(context, payout_id))["released_at"] is None
 
 
@@ -134,7 +134,7 @@ async def test_a_suspension_needs_a_fresh_code(
 
 
 @pytest.mark.parametrize("role", list(OperatorRole))
-async def test_only_a_role_that_may_suspend_sees_the_button(
+async def test_only_a_role_with_the_right_to_suspend_sees_the_button(
     operator: OperatorStaff, merchant: Merchant, role: OperatorRole
 ) -> None:
     await operator.enter(role)

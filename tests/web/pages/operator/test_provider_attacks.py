@@ -1,4 +1,4 @@
-"""What somebody might try with a sign-in at the company's provider: stolen, replayed, planted and mixed-up answers."""
+"""Attacks on a sign-in at the company's provider: stolen, replayed, planted and mixed-up answers."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from support.identity.real_provider import OTHER_CLIENT
 
 @pytest.fixture
 async def company(companies: Companies) -> Company:
-    """A company with the settings that are usual."""
+    """A company with the usual settings."""
     return await companies.start()
 
 
 def changed(address: str, **parameters: str | None) -> str:
-    """Return the address with other parameters. None removes one."""
+    """Return the address with other parameters. None removes a parameter."""
     parts = urlsplit(address)
     query = {name: values[0] for name, values in parse_qs(parts.query).items()} | parameters
     return f"{parts.path}?{urlencode({name: value for name, value in query.items() if value is not None})}"
@@ -46,7 +46,7 @@ async def test_an_answer_works_once(company: Company) -> None:
     assert not await signed_in_or_halfway(employee)
 
 
-async def test_of_two_answers_at_once_one_works(company: Company) -> None:
+async def test_if_two_answers_arrive_at_once_only_one_works(company: Company) -> None:
     employee = await company.employee()
     address = await employee.returning()
     answers = await asyncio.gather(*(employee.http.get(address) for _ in range(2)))
@@ -63,8 +63,8 @@ async def test_a_stolen_answer_works_in_no_other_browser(company: Company) -> No
     assert (await employee.open(address)).status == 200, "the thief's try did not use it up"
 
 
-async def test_nobody_is_signed_in_with_an_answer_that_another_person_began(company: Company) -> None:
-    """Login CSRF: the thief lets the victim open the answer to the thief's own sign-in."""
+async def test_an_answer_that_another_person_began_signs_nobody_in(company: Company) -> None:
+    """Login CSRF: the attacker makes the victim open the answer to the attacker's own sign-in."""
     thief, victim = await company.employee(), await company.employee()
     planted = await thief.returning()
     await victim.leave_for()
@@ -72,7 +72,7 @@ async def test_nobody_is_signed_in_with_an_answer_that_another_person_began(comp
     assert not await signed_in_or_halfway(victim)
 
 
-async def test_a_code_that_was_used_opens_nothing_with_a_new_state(company: Company) -> None:
+async def test_a_used_code_does_not_work_with_a_new_state(company: Company) -> None:
     employee, thief = await company.employee(), company.browser()
     used = await employee.returning()
     await employee.open(used)
@@ -83,7 +83,7 @@ async def test_a_code_that_was_used_opens_nothing_with_a_new_state(company: Comp
     assert not await signed_in_or_halfway(thief)
 
 
-async def test_a_stolen_code_that_nobody_used_opens_nothing_with_another_state(company: Company) -> None:
+async def test_a_stolen_unused_code_does_not_work_with_another_state(company: Company) -> None:
     """The code is bound to the verifier of its own sign-in (PKCE), which no browser sees."""
     employee, thief = await company.employee(), company.browser()
     stolen = parse_qs(urlsplit(await employee.returning()).query)["code"][0]
@@ -105,7 +105,8 @@ async def test_an_answer_of_another_provider_is_refused_before_its_code_is_sent(
     address = await employee.returning()
     page = await employee.open(changed(address, iss=named))
     assert page.status == 403
-    # The provider still accepts the code, so it was not sent: mixed up, the code would have reached another provider.
+    # The provider still accepts the code, so Cuota did not send it. Otherwise a mix-up would have sent the code to another
+    # provider.
     query = {name: values[0] for name, values in parse_qs(urlsplit(address).query).items()}
     asked = visit_provider._asked(company.service.context, query["state"])
     provider = company.service.context.rails.identity
@@ -126,7 +127,7 @@ async def test_an_answer_to_a_sign_in_that_began_at_an_earlier_provider_is_refus
 
 
 async def test_a_token_for_another_client_of_the_same_provider_is_refused(company: Company) -> None:
-    """The thief has a code of another application of the company, at which the victim signed in."""
+    """The attacker has a code for another application of the company, at which the victim signed in."""
     victim, thief = await company.employee(), company.browser()
     leaving = changed(await thief.leave_for(), client_id=OTHER_CLIENT)
     there = f"{company.provider.issuer}{leaving}"
@@ -135,7 +136,7 @@ async def test_a_token_for_another_client_of_the_same_provider_is_refused(compan
     assert not await signed_in_or_halfway(thief)
 
 
-async def test_the_address_to_come_back_to_is_exactly_ours(company: Company) -> None:
+async def test_the_return_address_is_exactly_ours(company: Company) -> None:
     employee = await company.employee()
     leaving = await employee.leave_for()
     query = parse_qs(urlsplit(leaving).query)
@@ -147,14 +148,14 @@ async def test_the_address_to_come_back_to_is_exactly_ours(company: Company) -> 
         assert (await http.get(elsewhere)).status_code == 400
 
 
-async def test_the_host_header_changes_no_address(company: Company) -> None:
+async def test_the_host_header_does_not_change_an_address(company: Company) -> None:
     employee = await company.employee()
     answer = await employee.http.get("/operator/provider", headers={"host": "evil.example"})
     assert "evil.example" not in answer.headers.get("location", "")
 
 
-async def test_the_session_gets_a_new_secret_at_each_step_and_the_one_before_ends(company: Company) -> None:
-    """Session fixation: a secret that was planted in the browser is worth nothing afterwards."""
+async def test_each_step_gives_the_session_a_new_secret_and_ends_the_previous_one(company: Company) -> None:
+    """Session fixation: a secret that was planted in the browser is useless after the sign-in."""
     employee, thief = await company.employee(), company.browser()
     await thief.open_link(await thief.invited(f"thief-{secrets.token_hex(4)}@company.example"))
     planted = thief.http.cookies["operator"]
@@ -167,7 +168,7 @@ async def test_the_session_gets_a_new_secret_at_each_step_and_the_one_before_end
     assert not halfway & {cookie.value for cookie in employee.http.cookies.jar if cookie.name == "operator"}
 
 
-async def test_a_refused_sign_in_leaves_the_session_that_was_there(company: Company) -> None:
+async def test_a_refused_sign_in_does_not_end_the_existing_session(company: Company) -> None:
     employee = await company.employee()
     await employee.sign_in_fully()
     page = await employee.open("/operator/provider/return?state=x&code=y")
@@ -175,7 +176,7 @@ async def test_a_refused_sign_in_leaves_the_session_that_was_there(company: Comp
     assert (await employee.open("/operator/orders")).heading == "Orders"
 
 
-async def test_a_sign_in_ends_after_ten_minutes(company: Company) -> None:
+async def test_a_sign_in_expires_after_ten_minutes(company: Company) -> None:
     employee = await company.employee()
     address = await employee.returning()
     await company.service.context.pool.execute(
@@ -184,7 +185,7 @@ async def test_a_sign_in_ends_after_ten_minutes(company: Company) -> None:
     assert (await employee.open(address)).status == 403
 
 
-async def test_a_browser_begins_a_limited_number_of_sign_ins(
+async def test_the_number_of_sign_ins_of_a_browser_is_limited(
     company: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(visit_provider, "MOST_OF_BROWSER", 3)
@@ -195,7 +196,7 @@ async def test_a_browser_begins_a_limited_number_of_sign_ins(
     assert (page.status, "Too many tries" in page.text) == (403, True)
 
 
-async def test_an_address_begins_a_limited_number_of_sign_ins(
+async def test_the_number_of_sign_ins_of_an_ip_address_is_limited(
     companies: Companies, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     companies.settings = replace(companies.settings, trusted_proxies=(ip_network("127.0.0.1"),))
@@ -208,7 +209,7 @@ async def test_an_address_begins_a_limited_number_of_sign_ins(
     assert (await company.browser().http.get("/operator/provider", headers=header)).status_code == 303
 
 
-async def test_a_look_at_the_addresses_begins_and_finishes_nothing(company: Company) -> None:
+async def test_a_head_request_begins_and_finishes_nothing(company: Company) -> None:
     employee = await company.employee()
     assert (await employee.http.head("/operator/provider")).status_code == 404
     address = await employee.returning()
@@ -220,21 +221,21 @@ async def test_a_look_at_the_addresses_begins_and_finishes_nothing(company: Comp
     "answer",
     ["", "?state=", "?code=x", "?state=%00&code=%00", "?state=a&state=b&code=c", "?state=" + "a" * 9000, "?error=access_denied"],
 )  # fmt: skip
-async def test_an_answer_that_no_provider_sends_is_refused(company: Company, answer: str) -> None:
+async def test_a_malformed_answer_is_refused(company: Company, answer: str) -> None:
     employee = await company.employee()
     await employee.leave_for()
     page = await employee.open(f"/operator/provider/return{answer}")
     assert (page.status, page.heading) == (403, "You are not signed in")
 
 
-async def test_a_canceled_sign_in_says_so_and_never_shows_the_words_in_the_address(company: Company) -> None:
+async def test_a_canceled_sign_in_says_so_and_never_shows_the_text_in_the_address(company: Company) -> None:
     employee = await company.employee()
     address = await employee.elsewhere.sign_in(await employee.leave_for(), "", cancel=True)
     page = await employee.open(f"{address}&error_description=Call+555-0100+now")
     assert (page.status, "was canceled" in page.text, "555-0100" in page.text) == (403, True, False)
 
 
-async def test_a_person_of_a_merchants_team_is_nobody_here(company: Company) -> None:
+async def test_a_person_of_a_merchants_team_cannot_sign_in_here(company: Company) -> None:
     employee = await company.employee(OperatorRole.READ_ONLY)
     await employee.come_in()
     employee.http.cookies.set("desk", employee.http.cookies["operator"])

@@ -1,4 +1,4 @@
-"""Where people sign in at the company's provider only: the other ways are closed, and an owner has a way in for emergencies."""
+"""The company's provider is the only way to sign in: the other ways are closed, and an emergency link lets an owner in."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from support.pages.visitor import Page
 
 @pytest.fixture
 async def only(companies: Companies) -> Company:
-    """A company whose people sign in at the provider only."""
+    """A company whose people can sign in only at the provider."""
     return await companies.start(only=True)
 
 
-async def test_where_only_the_provider_signs_in_no_mail_and_no_link_does(only: Company) -> None:
+async def test_if_the_provider_is_the_only_way_no_mail_and_no_link_signs_in(only: Company) -> None:
     employee = await only.employee()
     page = await employee.open("/operator/sign-in")
     assert "Mail me a link" not in page.text
@@ -53,7 +53,7 @@ async def by_passkey(employee: Employee, device: Authenticator) -> Page:
     )
 
 
-async def test_where_only_the_provider_signs_in_a_passkey_comes_after_it(only: Company) -> None:
+async def test_if_the_provider_is_the_only_way_a_passkey_is_the_second_factor(only: Company) -> None:
     employee, other = await only.employee(), await only.employee()
     await employee.sign_in_fully()
     key = Keyed(employee, "/operator")
@@ -105,7 +105,7 @@ async def test_an_emergency_link_with_a_new_factor_sets_up_another_app(only: Com
     assert (await owner._use_link()).heading == "Set up your second factor"
 
 
-async def test_a_provider_that_does_not_answer_leaves_the_other_ways(companies: Companies) -> None:
+async def test_if_the_provider_does_not_answer_the_other_ways_still_work(companies: Companies) -> None:
     async with opened_provider(companies.settings.public_url) as gone:
         given = gone.settings()
     for only, said in (
@@ -119,7 +119,7 @@ async def test_a_provider_that_does_not_answer_leaves_the_other_ways(companies: 
         assert (await employee.open(page.link("Back to signing in"))).heading == "Sign in"
 
 
-async def test_a_provider_that_stops_in_the_middle_signs_nobody_in(companies: Companies) -> None:
+async def test_a_provider_that_fails_during_a_sign_in_signs_nobody_in(companies: Companies) -> None:
     async with opened_provider(companies.settings.public_url) as provider:
         companies.provider = provider
         employee = await (await companies.start()).employee()

@@ -1,4 +1,4 @@
-"""What the company's provider is worth as a second factor, and the roles that it gives."""
+"""The company's provider as a second factor, and the roles that the provider gives."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def asks_for_code(employee: Employee) -> bool:
 
 
 async def grow_old(employee: Employee) -> None:
-    """Let six minutes pass since the person's last second factor."""
+    """Move the person's last second factor six minutes into the past."""
     sql = "UPDATE operator_sessions SET proved_at = now() - interval '6 minutes' WHERE person_id = $1"
     await employee.service.context.pool.execute(sql, employee.person.person_id)
 
@@ -38,20 +38,22 @@ async def role_of(employee: Employee) -> OperatorRole:
     return found.role
 
 
-async def test_a_second_factor_that_the_provider_proves_signs_in_at_once(companies: Companies) -> None:
+async def test_a_second_factor_that_the_provider_proves_completes_the_sign_in(companies: Companies) -> None:
     employee = await (await companies.start(**TWO)).employee(amr=("pwd", "mfa"))
     assert (await employee.come_in()).heading == "What waits"
     assert not await asks_for_code(employee)
 
 
-async def test_a_second_factor_of_the_provider_counts_only_if_the_settings_say_so(
+async def test_a_second_factor_of_the_provider_counts_only_if_the_settings_allow_it(
     companies: Companies,
 ) -> None:
     employee = await (await companies.start()).employee(amr=("pwd", "mfa"))
     assert (await employee.come_in()).heading == "Set up your second factor"
 
 
-async def test_one_factor_at_the_provider_asks_for_cuotas_second_factor(companies: Companies) -> None:
+async def test_after_one_factor_at_the_provider_cuota_asks_for_its_second_factor(
+    companies: Companies,
+) -> None:
     employee = await (await companies.start(**TWO)).employee(amr=("pwd",))
     assert (await employee.come_in()).heading == "Set up your second factor"
 
@@ -64,7 +66,7 @@ async def test_a_sign_in_that_the_provider_remembers_is_not_fresh(companies: Com
     assert await asks_for_code(employee)
 
 
-async def test_the_provider_takes_the_place_of_a_fresh_code(companies: Companies) -> None:
+async def test_the_provider_can_replace_a_fresh_code(companies: Companies) -> None:
     employee = await (await companies.start(**TWO)).employee(amr=("mfa",))
     await employee.come_in()
     await grow_old(employee)
@@ -80,7 +82,9 @@ async def test_the_provider_takes_the_place_of_a_fresh_code(companies: Companies
     assert (await employee.logged())[0] == "sign-in.confirmed"
 
 
-async def test_the_provider_is_no_fresh_code_if_it_asked_for_no_second_factor(companies: Companies) -> None:
+async def test_the_provider_does_not_replace_a_fresh_code_without_a_second_factor(
+    companies: Companies,
+) -> None:
     company = await companies.start(**TWO)
     employee = await company.employee(amr=("mfa",))
     await employee.come_in()
@@ -91,7 +95,7 @@ async def test_the_provider_is_no_fresh_code_if_it_asked_for_no_second_factor(co
     assert await asks_for_code(employee)
 
 
-async def test_the_provider_is_no_fresh_code_if_the_person_signed_in_there_long_ago(
+async def test_the_provider_does_not_replace_a_fresh_code_if_the_sign_in_was_long_ago(
     companies: Companies,
 ) -> None:
     company = await companies.start(**TWO)
@@ -104,20 +108,20 @@ async def test_the_provider_is_no_fresh_code_if_the_person_signed_in_there_long_
     assert await asks_for_code(employee)
 
 
-async def test_a_colleagues_account_is_no_fresh_code(companies: Companies) -> None:
+async def test_a_colleagues_account_does_not_replace_a_fresh_code(companies: Companies) -> None:
     company = await companies.start(**TWO)
     employee, colleague = await company.employee(amr=("mfa",)), await company.employee(amr=("mfa",))
     await colleague.come_in()
     await employee.come_in()
     await grow_old(employee)
-    # Without this, the provider shows a page of its own when another person signs in.
+    # Without this, the provider shows its own page when another person signs in.
     employee.elsewhere.http.cookies.clear()
     page = await employee.confirm(colleague.account)
     assert (page.status, "is not yours here" in page.text) == (403, True)
     assert await asks_for_code(employee)
 
 
-async def test_an_answer_to_a_question_for_a_fresh_code_signs_nobody_in(companies: Companies) -> None:
+async def test_an_answer_for_a_fresh_code_signs_nobody_in(companies: Companies) -> None:
     employee = await (await companies.start(**TWO)).employee(amr=("mfa",))
     await employee.come_in()
     await employee.open("/operator/provider/confirm")
@@ -128,7 +132,7 @@ async def test_an_answer_to_a_question_for_a_fresh_code_signs_nobody_in(companie
     assert (await employee.open("/operator/orders")).heading == "Sign in"
 
 
-async def test_an_answer_is_a_fresh_code_only_for_the_session_that_asked(companies: Companies) -> None:
+async def test_an_answer_counts_as_a_fresh_code_only_for_the_session_that_asked(companies: Companies) -> None:
     company = await companies.start(**TWO)
     employee = await company.employee(amr=("mfa",))
     await employee.come_in()
@@ -143,7 +147,7 @@ async def test_an_answer_is_a_fresh_code_only_for_the_session_that_asked(compani
     assert await asks_for_code(employee)
 
 
-async def test_a_passkey_is_not_replaced_by_a_new_app_after_one_factor(companies: Companies) -> None:
+async def test_after_one_factor_a_new_app_cannot_replace_a_passkey(companies: Companies) -> None:
     company = await companies.start()
     employee = await company.employee()
     await employee.service.context.pool.execute(
@@ -194,7 +198,7 @@ async def test_a_person_to_whom_the_provider_gives_no_role_is_refused(companies:
         assert await role_of(employee) is OperatorRole.RISK
 
 
-async def test_an_owner_stays_one_whatever_the_provider_says(companies: Companies) -> None:
+async def test_an_owner_stays_an_owner_whatever_the_provider_says(companies: Companies) -> None:
     company = await companies.start(**ROLES)
     for groups in ([], ["help"]):
         owner = await company.employee(OperatorRole.OWNER, groups=groups)

@@ -1,4 +1,4 @@
-"""Signing in to the operator's dashboard at a company's OpenID Connect provider, which is a real program."""
+"""Signing in to the operator's dashboard at a company's OpenID Connect provider. The provider is a real program."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.node_sdk import check_lock
 
 @pytest.fixture
 async def company(companies: Companies) -> Company:
-    """The company whose provider proves one factor, as far as the settings say."""
+    """A company whose provider proves only one factor, according to the settings."""
     return await companies.start()
 
 
@@ -34,7 +34,7 @@ async def linked(employee: Employee) -> bool:
     return found is not None and found.person_id == employee.person.person_id
 
 
-async def test_a_person_signs_in_at_the_provider_and_then_gives_the_second_factor(company: Company) -> None:
+async def test_a_person_signs_in_at_the_provider_and_then_enters_the_second_factor(company: Company) -> None:
     employee = await company.employee()
     page = await employee.open("/operator/sign-in")
     assert f"Sign in with {NAME}" in page.text
@@ -57,7 +57,7 @@ async def test_the_second_sign_in_asks_for_the_same_app_and_links_nothing_again(
     assert (await employee.logged())[:3] == ["sign-in.provider", "sign-in.provider", "sign-in.linked"]
 
 
-async def test_claims_that_only_the_userinfo_endpoint_has_are_read_there(companies: Companies) -> None:
+async def test_claims_that_only_the_userinfo_endpoint_has_are_used(companies: Companies) -> None:
     async with opened_provider(companies.settings.public_url, claims_at_userinfo=True) as provider:
         companies.provider = provider
         employee = await (await companies.start()).employee()
@@ -73,7 +73,7 @@ async def test_an_unverified_email_address_signs_nobody_in(company: Company) -> 
     assert not await inside(employee)
 
 
-async def test_nobody_is_added_to_the_team(company: Company) -> None:
+async def test_a_sign_in_adds_nobody_to_the_team(company: Company) -> None:
     employee = await company.employee(email=f"stranger-{secrets.token_hex(5)}@company.example")
     team = len(await operators.team(employee.service.context.pool))
     page = await employee.come_in()
@@ -82,7 +82,7 @@ async def test_nobody_is_added_to_the_team(company: Company) -> None:
     assert await employee.logged() == [], "anybody at the provider could fill the log"
 
 
-async def test_a_letter_that_only_looks_like_the_persons_is_another_address(company: Company) -> None:
+async def test_an_address_with_a_similar_letter_is_another_address(company: Company) -> None:
     employee, name = company.browser(), f"im-{secrets.token_hex(5)}@company.example"
     employee.person = await employee.invited(f"k{name}")
     twin = await company.provider.account(f"twin-{secrets.token_hex(5)}", f"\N{KELVIN SIGN}{name}")
@@ -101,7 +101,7 @@ async def test_a_changed_email_address_at_the_provider_changes_nothing(company: 
     assert found.email == employee.person.email
 
 
-async def test_another_account_that_got_the_persons_address_is_refused(company: Company) -> None:
+async def test_another_account_with_the_persons_address_is_refused(company: Company) -> None:
     employee = await company.employee()
     await employee.sign_in_fully()
     thief = company.browser()
@@ -112,7 +112,7 @@ async def test_another_account_that_got_the_persons_address_is_refused(company: 
     assert (await employee.logged())[0] == "sign-in.refused"
 
 
-async def test_two_accounts_with_one_address_that_come_at_once_link_one(company: Company) -> None:
+async def test_if_two_accounts_with_one_address_arrive_at_once_one_is_linked(company: Company) -> None:
     employee, other = await company.employee(), company.browser()
     other.account = await company.provider.account(f"second-{secrets.token_hex(5)}", employee.person.email)
     addresses = [await each.returning() for each in (employee, other)]
@@ -133,7 +133,9 @@ async def test_a_removed_person_is_refused_and_can_be_invited_again(company: Com
     assert await linked(employee)
 
 
-async def test_an_owner_forgets_an_account_and_the_next_sign_in_links_another(company: Company) -> None:
+async def test_an_owner_deletes_the_link_with_an_account_and_the_next_sign_in_links_another_account(
+    company: Company,
+) -> None:
     employee, owner = await company.employee(), company.browser()
     await employee.sign_in_fully()
     await owner.enter(OperatorRole.OWNER)
@@ -148,7 +150,7 @@ async def test_an_owner_forgets_an_account_and_the_next_sign_in_links_another(co
     assert await linked(employee)
 
 
-async def test_only_an_owner_forgets_an_account(company: Company) -> None:
+async def test_only_an_owner_can_delete_the_link_with_an_account(company: Company) -> None:
     employee, other = await company.employee(), await company.employee()
     await employee.sign_in_fully()
     await other.sign_in_fully()
@@ -162,7 +164,7 @@ async def test_only_an_owner_forgets_an_account(company: Company) -> None:
     assert not await linked(employee)
 
 
-async def test_a_domain_that_is_not_allowed_is_refused_also_later(companies: Companies) -> None:
+async def test_a_domain_that_is_not_allowed_is_refused_also_at_later_sign_ins(companies: Companies) -> None:
     company = await companies.start(domains=frozenset({"company.example"}))
     employee = await company.employee()
     await employee.sign_in_fully()
@@ -174,7 +176,7 @@ async def test_a_domain_that_is_not_allowed_is_refused_also_later(companies: Com
     assert (await employee.logged())[0] == "sign-in.refused"
 
 
-async def test_signing_out_ends_the_session_here(company: Company) -> None:
+async def test_signing_out_ends_the_session_in_cuota(company: Company) -> None:
     employee = await company.employee()
     await employee.sign_in_fully()
     kept = employee.http.cookies["operator"]
@@ -183,7 +185,7 @@ async def test_signing_out_ends_the_session_here(company: Company) -> None:
     assert not await inside(employee)
 
 
-async def test_where_no_provider_is_set_there_is_no_such_page(operator: Employee) -> None:
+async def test_if_no_provider_is_set_its_pages_do_not_exist(operator: Employee) -> None:
     assert f"Sign in with {NAME}" not in (await operator.open("/operator/sign-in")).text
     for path in ("", "/return?state=x&code=y"):
         assert (await operator.open(f"/operator/provider{path}")).status == 404

@@ -33,7 +33,7 @@ def at_bucket(bucket: int, count: int = 1) -> tuple[int, ...]:
 
 
 async def reported(operator: OperatorStaff, ago: float, counted: TrafficTotals, **process: object) -> Process:
-    """Write a report of a process of another machine."""
+    """Write a report like a process on another machine."""
     now = utc_now()
     known = {
         "process_id": uuid4(),
@@ -50,20 +50,22 @@ async def reported(operator: OperatorStaff, ago: float, counted: TrafficTotals, 
 
 @pytest.fixture
 async def quiet(operator: OperatorStaff, own: Own) -> OperatorStaff:
-    """A person of the operator, on a database of the test's own."""
+    """A person of the operator, with a database for this test alone."""
     operator.service = own.service
     operator.http = own.service.client()
     await operator.enter(OperatorRole.READ_ONLY)
     return operator
 
 
-async def test_before_any_report_the_page_says_so(quiet: OperatorStaff) -> None:
+async def test_before_the_first_report_the_page_says_so(quiet: OperatorStaff) -> None:
     page = await quiet.open("/operator/system")
     assert "No process has reported yet" in page.text
     assert "No requests in the last hour" in page.text
 
 
-async def test_figures_of_several_machines_are_added_up_with_their_age(quiet: OperatorStaff) -> None:
+async def test_the_figures_of_several_machines_are_added_up_and_the_page_shows_their_age(
+    quiet: OperatorStaff,
+) -> None:
     for machine in ("pay-1", "pay-2"):
         fast = Traffic(300, 0, at_bucket(3, 300))
         slow = Traffic(100, 2, at_bucket(10, 100))
@@ -79,7 +81,7 @@ async def test_figures_of_several_machines_are_added_up_with_their_age(quiet: Op
     assert page.text.count("Reports") >= 2
 
 
-async def test_a_process_that_is_silent_is_shown_as_stopped_or_hanging(quiet: OperatorStaff) -> None:
+async def test_a_silent_process_is_shown_as_stopped_or_hanging(quiet: OperatorStaff) -> None:
     await reported(quiet, 200, NOTHING, machine="pay-gone")
     page = await quiet.open("/operator/system")
     assert "Stopped or hangs" in page.text.partition("pay-gone")[2]
@@ -98,7 +100,7 @@ async def test_a_report_of_a_release_with_other_buckets_is_not_added(quiet: Oper
     assert f"{API} " not in page.text
 
 
-async def test_a_process_counts_what_it_answers_and_reports_each_answer_once(merchant: Merchant) -> None:
+async def test_a_process_counts_its_responses_and_reports_each_response_once(merchant: Merchant) -> None:
     context = merchant.service.context
     reporter = MinuteReporter(context, counted)
     for _ in range(3):
@@ -116,7 +118,7 @@ async def test_a_process_counts_what_it_answers_and_reports_each_answer_once(mer
     assert mine[0].memory
 
 
-async def test_what_could_not_be_written_is_part_of_the_next_report(own: Own) -> None:
+async def test_a_count_that_could_not_be_written_is_in_the_next_report(own: Own) -> None:
     total = [0]
 
     def count() -> TrafficTotals:
@@ -149,7 +151,7 @@ async def test_a_process_reports_after_its_start_and_once_more_when_it_stops(own
     assert await rows() == 2
 
 
-async def test_while_the_sandbox_is_copied_nothing_is_written(own: Own) -> None:
+async def test_no_report_is_written_while_the_sandbox_is_copied(own: Own) -> None:
     stop, gate = asyncio.Event(), InFlightGate(is_open=False)
     stop.set()
     task = asyncio.create_task(job.report_minutes(own.context, lambda: NOTHING, stop, gate))
@@ -159,7 +161,7 @@ async def test_while_the_sandbox_is_copied_nothing_is_written(own: Own) -> None:
     await task
 
 
-def test_each_process_writes_at_its_own_moment_of_the_minute() -> None:
+def test_each_process_writes_at_its_own_second_of_the_minute() -> None:
     for now, moment, seconds in (
         (1200.0, 2.0, 2.0),
         (1202.0, 2.0, 60.0),
@@ -178,7 +180,7 @@ async def test_figures_are_kept_for_a_day(own: Own) -> None:
     assert len(await minutes.since(pool, now - timedelta(days=9), 10)) == 1
 
 
-async def test_every_queue_counts_what_is_due_with_the_age_of_the_oldest(own: Own) -> None:
+async def test_every_queue_counts_its_due_entries_and_shows_the_age_of_the_oldest(own: Own) -> None:
     await own.merchant.approved()
     pool, now = own.context.pool, own.context.now()
     found = await queues.queues(pool, now)
@@ -197,7 +199,7 @@ async def test_every_queue_counts_what_is_due_with_the_age_of_the_oldest(own: Ow
     assert later["orders"].since is not None
 
 
-async def test_a_queue_whose_oldest_entry_is_old_is_to_be_looked_at(quiet: OperatorStaff, own: Own) -> None:
+async def test_a_queue_with_an_old_entry_is_marked(quiet: OperatorStaff, own: Own) -> None:
     await own.merchant.approved()
     page = await quiet.open("/operator/system")
     assert "Look at this" not in page.text

@@ -1,4 +1,4 @@
-"""What waits for a second person: movements of money above a limit, asked for by one person, approved by another."""
+"""Requests for a second person: movements of money above a limit, which one person requests and another person approves."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ACTIONS = {
 
 @allowed(Action.READ_ORDERS)
 async def listed(request: Request, desk: Desk) -> Response:
-    """List the newest, in every state."""
+    """List the newest requests, in every state."""
     found = await approvals.newest(service_of(request).context.pool, desk.merchant_id, MOST_SHOWN)
     shown: PageContext = {
         **common(
@@ -63,7 +63,7 @@ def _state(each: Approval) -> PageContext:
 
 
 async def _find(request: Request, desk: Desk) -> Approval:
-    """Return the one in the path. Raises Stop with the 404 page."""
+    """Return the request in the path. Raises Stop with the 404 page."""
     approval_id = id_in_path(request, "approval_id")
     found = await approvals.read(service_of(request).context.pool, desk.merchant_id, approval_id)
     if found is None:
@@ -73,7 +73,7 @@ async def _find(request: Request, desk: Desk) -> Approval:
 
 @allowed(Action.READ_ORDERS)
 async def approval(request: Request, desk: Desk) -> Response:
-    """Show one, with what it will do."""
+    """Show one request with the movement that it would make."""
     return await _page(request, desk, await _find(request, desk))
 
 
@@ -91,7 +91,7 @@ async def _page(
         except Refused as refused:
             if refused.code is Code.UNAVAILABLE:
                 raise
-            # An approved movement that is done is found by its reference.
+            # An approved movement that was made is found by its reference.
             problem = "" if refused.code is Code.DUPLICATE_REFERENCE else refused.message
     undone = found.state == "approved" and seen is not None
     shown: PageContext = {
@@ -128,7 +128,7 @@ def _asked(found: Approval) -> MovementRequest:
 
 @allowed(Action.READ_ORDERS)
 async def decide(request: Request, desk: Desk) -> Response:
-    """Approve and move the money, reject, or finish a movement that was approved but not made."""
+    """Approve a request and move the money, reject it, or finish a movement that was approved but not made."""
     found, do = await _find(request, desk), desk.form.get("do", "")
     own, may = found.asked_by == desk.visit.person.person_id, desk.may(_ACTIONS[found.kind])
     if do not in {"approve", "reject", "finish"} or not (may or (own and do == "reject")):
@@ -150,7 +150,7 @@ async def decide(request: Request, desk: Desk) -> Response:
 
 
 async def _apply(request: Request, desk: Desk, found: Approval) -> Response:
-    """Make an approved movement. Its reference lets it happen once, whoever asks and how often."""
+    """Make an approved movement. Because of its reference it happens only once, however often it is requested."""
     context = service_of(request).context
     if found.state != "approved":
         return await _page(request, desk, found, {"": "This was not approved. Nothing was changed."})

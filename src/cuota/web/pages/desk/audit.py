@@ -43,7 +43,7 @@ _EMPTY = (
 
 @allowed(Action.READ_AUDIT)
 async def audit(request: Request, desk: Desk) -> Response:
-    """List what people did, newest first. Filtered by action and person."""
+    """List the actions of people, newest first, filtered by action and person."""
     given = request.query_params
     action = given.get("action", "")
     if action not in {value for value, _ in ACTIONS}:

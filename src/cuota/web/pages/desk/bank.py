@@ -1,4 +1,7 @@
-"""The bank account to which a merchant is paid: shown by its last four digits, changed with a delay, and a change withdrawn."""
+"""The bank account for a merchant's payouts.
+
+The page shows the last four digits, changes the account with a delay, and withdraws a change.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ _NONE_WAITS = "No change waits. It may have taken effect, or was withdrawn befor
 
 @allowed(Action.READ_PAYOUTS)
 async def show(request: Request, desk: Desk) -> Response:
-    """Show the account in force, a change that waits, and earlier accounts."""
+    """Show the current account, a change that waits, and earlier accounts."""
     return await _page(request, desk)
 
 
@@ -58,7 +61,7 @@ async def _page(request: Request, desk: Desk, errors: dict[str, str] | None = No
         "once": str(context.new_id()),
     }
     if errors:
-        # The numbers are typed again: a page never shows them.
+        # After an error, the person types the numbers again, because a page never shows them.
         return page(request, "desk/bank.html", failed(shown, errors, _typed(desk)), status=400)
     return page(request, "desk/bank.html", shown)
 
@@ -79,7 +82,7 @@ def _account(each: BankAccount | None) -> PageContext | None:
 
 @allowed(Action.READ_PAYOUTS, Action.CHANGE_BANK)
 async def change(request: Request, desk: Desk) -> Response:
-    """Change the account, or withdraw a change that waits. Each has a reason and needs a fresh code."""
+    """Change the account, or withdraw a change that waits. Each needs a reason and a fresh code."""
     context, do = service_of(request).context, desk.form.get("do", "")
     try:
         cause = await proved_cause(request, desk)
@@ -93,7 +96,7 @@ async def change(request: Request, desk: Desk) -> Response:
 
 
 def _details(desk: Desk) -> BankDetails:
-    """Return the numbers of the form. Raises BadChange."""
+    """Return the numbers in the form. Raises BadChange."""
     given = [desk.form.get(name, "") for name in ("routing", "account", "again")]
     try:
         details = read_bank_details(given[0], given[1])
@@ -140,5 +143,5 @@ def _before(standing: BankStanding) -> dict[str, str]:
 
 
 async def _logged(context: Context, desk: Desk, note: AuditNote) -> None:
-    """Write the entry before the change is made, so that a crash leaves no change without its entry."""
+    """Write the entry before the change is made, so that a crash never leaves a change without an entry."""
     await record(context, desk.merchant_id, desk.actor, note)

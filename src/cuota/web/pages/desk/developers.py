@@ -36,7 +36,7 @@ _KINDS = {
 
 @allowed(Action.READ_KEYS)
 async def developers(request: Request, desk: Desk) -> Response:
-    """List the credentials and the secrets, never a secret itself."""
+    """List the credentials and the secrets, without the text of any secret."""
     return await developers_page(request, desk)
 
 
@@ -91,7 +91,10 @@ async def _secret(context: Context, desk: Desk, kind: SecretKind) -> PageContext
 
 @allowed(Action.READ_KEYS, Action.CHANGE_KEYS)
 async def change(request: Request, desk: Desk) -> Response:
-    """Add, replace, end or revoke. Each has a reason, needs a fresh code, and is in the audit log before it is done."""
+    """Add, replace, end or revoke.
+
+    Each needs a reason and a fresh code, and is written into the audit log before it is done.
+    """
     reason = " ".join(desk.form.get("reason", "").split())
     errors = await prove(request, desk)
     if not errors and not reason:

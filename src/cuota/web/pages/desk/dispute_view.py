@@ -63,7 +63,7 @@ def dispute_state(dispute: Dispute) -> PageContext:
 
 
 def next_words(dispute: Dispute) -> str:
-    """Say what happens next, and by when; for a closed dispute, how it ended."""
+    """Return a text with the next step and its deadline, or with the result of a closed dispute."""
     chargeback = dispute.kind is DisputeKind.CHARGEBACK
     if dispute.status is DisputeStatus.CLOSED:
         return {
@@ -117,7 +117,7 @@ def facts_of(dispute: Dispute, currency: str) -> list[tuple[str, str]]:
 
 
 def statement_rows(dispute: Dispute, written: Sequence[Statement]) -> list[PageContext]:
-    """Return what each side wrote, with links to all files."""
+    """Return the statements of each side, with links to all files."""
     address = f"{DISPUTES}/{dispute.dispute_id}/files"
     return [
         {

@@ -102,7 +102,7 @@ async def _find(request: Request, desk: Desk) -> ShownDispute:
 
 @allowed(Action.READ_DISPUTES)
 async def dispute(request: Request, desk: Desk) -> Response:
-    """Show one dispute: what happens next, what was written, and what the merchant can do."""
+    """Show one dispute: the next step, the statements, and the merchant's possible actions."""
     return _page(request, desk, await _find(request, desk))
 
 
@@ -137,7 +137,7 @@ def _page(
 
 
 async def _refused(request: Request, desk: Desk, refused: Refused) -> Response:
-    """Show the dispute as it is now, with the reason for the refusal beside its field or on top."""
+    """Show the current dispute, with the reason for the refusal beside its field or at the top."""
     if refused.code is Code.UNAVAILABLE:
         raise refused
     field = _FIELD_OF.get(refused.code)
@@ -184,7 +184,7 @@ async def _written(request: Request, desk: Desk, act: WriteAnswer, action: str, 
 
 @allowed_with_files(Action.READ_DISPUTES, Action.ANSWER_DISPUTES)
 async def evidence(request: Request, desk: Desk) -> Response:
-    """Send a text and files. More can follow until the dispute is decided."""
+    """Send a text and files. The merchant can send more until the dispute is decided."""
     return await _written(request, desk, submit_evidence, "dispute.evidence", "evidence")
 
 

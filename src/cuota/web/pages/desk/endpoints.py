@@ -124,7 +124,7 @@ async def _page(
 
 @allowed(Action.READ_WEBHOOKS, Action.CHANGE_WEBHOOKS)
 async def change(request: Request, desk: Desk) -> Response:
-    """Edit, pause, resume, replace the secret, remove, or send a test. All but the test need a reason and a fresh code."""
+    """Edit, pause, resume, replace the secret, remove, or send a test. All except the test need a reason and a fresh code."""
     found, do, context = await _find(request, desk), desk.form.get("do", ""), service_of(request).context
     if do == "test":
         return await _send_test(request, desk, found)
@@ -143,7 +143,7 @@ async def change(request: Request, desk: Desk) -> Response:
 
 
 async def _send_test(request: Request, desk: Desk, found: Endpoint) -> Response:
-    """Send a test, and show what the endpoint answered."""
+    """Send a test, and show the endpoint's response."""
     context = service_of(request).context
     note = AuditNote("webhooks.test", f"Webhook endpoint {found.url}")
     await record(context, desk.merchant_id, desk.actor, note)
@@ -154,7 +154,7 @@ async def _send_test(request: Request, desk: Desk, found: Endpoint) -> Response:
 async def _changed(
     context: Context, found: Endpoint, do: str, cause: Cause, asked: manage.Change | None
 ) -> tuple[Endpoint, str] | None:
-    """Make the change. Return the endpoint with its new secret, if there is one. Raises BadChange."""
+    """Make the change. Return the endpoint and its new secret, if it has one. Raises BadChange."""
     ids: tuple[Context, UUID, UUID] = (context, found.merchant_id, found.endpoint_id)
     asked = asked or {"pause": manage.Change(paused=True), "resume": manage.Change(paused=False)}.get(do)
     if asked is not None:

@@ -1,4 +1,4 @@
-"""The door of the merchant's dashboard: how its people sign in and out."""
+"""The sign-in and sign-out pages of the merchant's dashboard."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The pages on which people sign in to and out of a dashboard: a mailed link, and a code of an authenticator app.
 
-Both dashboards, the merchant's and the operator's, have these pages. A `Door` says what differs.
+Both dashboards, the merchant's and the operator's, have these pages. A `Door` contains the differences.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _SAID = {
     "left": ("You are signed out.", "done"),
     "ended": ("Your session has ended. Sign in again.", "calm"),
 }
-# The answer takes this long for every address, because queuing a mail takes longer than finding nobody.
+# The response takes this long for every address. Otherwise an attacker could measure that queuing a mail takes longer than
+# finding no person.
 ANSWER_SECONDS = 0.25
 _CODE = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 
@@ -46,7 +47,7 @@ V = TypeVar("V", bound=Visiting)
 
 
 class Door(Protocol[V]):
-    """One dashboard, as its sign-in pages see it. `path` is its root, `place` names its pages in an error."""
+    """One dashboard, for its sign-in pages. `path` is its root, `place` names its pages in an error."""
 
     path: str
     place: str
@@ -55,22 +56,25 @@ class Door(Protocol[V]):
         """Return this browser's session, or None."""
 
     async def ask_link(self, context: Context, email: str) -> None:
-        """Queue a mail with a link, if there is a person of this address."""
+        """Queue a mail with a link, if a person has this address."""
 
     def provider(self, request: Request) -> PageContext | None:
-        """Return the provider at which people sign in: name, address, and whether only there. None if there is none."""
+        """Return the provider for signing in: its name, its address, and whether it is the only way.
+
+        None if no provider is set.
+        """
 
     def second_factors(self, visit: V) -> tuple[bool, bool]:
-        """Return whether the page for the second factor asks for a code of an app, and whether it offers a passkey."""
+        """Return whether the page for the second factor asks for an app's code, and whether the page offers a passkey."""
 
     async def email_of_link(self, request: Request) -> str | None:
-        """Return the address of the person whom the link in the path signs in. None if the link does not work."""
+        """Return the address of the person whom the link in the path signs in, or None if the link does not work."""
 
     async def use_link(self, request: Request, place: Place) -> str | None:
-        """Use the link in the path up. Return the text of the cookie, or None if the link no longer works."""
+        """Use up the link in the path. Return the text of the cookie, or None if the link no longer works."""
 
     async def new_app(self, context: Context, visit: V) -> tuple[str, str] | None:
-        """Return the key of the app to set up, and its `otpauth://` address. None if the person has an app."""
+        """Return the key of the app to set up, and its `otpauth://` address, or None if the person has an app."""
 
     async def finish(self, context: Context, visit: V, typed: str, place: Place) -> str:
         """Check the code. Return the text of the new cookie. Raises WrongCode."""
@@ -83,7 +87,7 @@ class Door(Protocol[V]):
 
 
 def place_of(request: Request) -> Place:
-    """Return the browser's name for itself, and its IP address."""
+    """Return the browser's user agent and its IP address."""
     return Place(request.headers.get("user-agent", ""), client_address(request) or "")
 
 
@@ -94,7 +98,7 @@ class Entrance(Generic[V]):
         self.door = door
 
     def _shell(self, request: Request, title: str, lead: str | None, secret: str = "") -> PageContext:
-        """Return the values of a page for a browser that is not signed in. `secret` makes its form's CSRF token."""
+        """Return the values of a page for a browser that is not signed in. `secret` is used for the CSRF token of the form."""
         return {
             "page": {"title": title, "lead": lead},
             "sandbox": service_of(request).settings.sandbox,
@@ -136,9 +140,10 @@ class Entrance(Generic[V]):
         return page(request, "desk/sign_in.html", shown, status=status)
 
     async def ask_link(self, request: Request) -> Response:
-        """Queue the mail with the link. The answer is the same for every address."""
+        """Queue the mail with the link. The response is the same for every address."""
         try:
-            # A browser without a session has no secret. The token is the same for all of them; the Origin header is what counts.
+            # A browser without a session has no secret, so all such browsers have the same token. The check of the Origin
+            # header protects this form.
             form = await form_of(request, "", self.door.place)
         except Stop as stop:
             return stop.response
@@ -154,7 +159,7 @@ class Entrance(Generic[V]):
         return page(request, "desk/mailed.html", self._shell(request, "Look at your mail", lead))
 
     async def show_link(self, request: Request) -> Response:
-        """Ask before the link is used, because mail programs open links by themselves. This uses nothing up."""
+        """Ask before the link is used, because mail programs open links automatically. This page does not use the link up."""
         email = await self._email(request)
         if email is None:
             return self._dead(request)
@@ -168,7 +173,7 @@ class Entrance(Generic[V]):
         return await self.door.email_of_link(request)
 
     async def use_link(self, request: Request) -> Response:
-        """Use the link up and open a session."""
+        """Use up the link and open a session."""
         if await self._email(request) is None:
             return self._dead(request)
         try:
@@ -191,7 +196,7 @@ class Entrance(Generic[V]):
         return see_other(f"{self.door.path}/sign-in?said=ended")
 
     async def show_code(self, request: Request) -> Response:
-        """Ask for the code of the authenticator app, or set one up."""
+        """Ask for the code of the authenticator app, or set up an app."""
         visit = await self.door.visit(request)
         if visit is None:
             return self._ended()
@@ -213,7 +218,7 @@ class Entrance(Generic[V]):
             groups = [key[at : at + 4] for at in range(0, len(key), 4)]
             shown |= {"key": " ".join(groups), "address": address}
         shown |= {"by_app": by_app, "by_passkey": by_passkey, "passkey_script": by_passkey}
-        # The same form as on the sign-in page, and so the same token.
+        # This is the same form as on the sign-in page, so it has the same token.
         shown["passkey_csrf"] = csrf_of(request, "")
         if wrong:
             shown |= {"errors": {"code": wrong}, "notice": None if by_app else wrong}

@@ -1,4 +1,4 @@
-"""Exports the list of orders as CSV. The file holds personal data, so it needs a fresh second factor and a reason."""
+"""Exports the list of orders as CSV. The file contains personal data, so an export needs a fresh second factor and a reason."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from cuota.web.pages.render import PageContext, page
 from cuota.web.service import service_of
 
 ORDERS_AT_ONCE = 200
-# A small file is sent at once. A large one leaves most of the time to the merchant's own requests: about 1,600 rows a second.
+# A small file is sent at once. A large file is sent slowly, about 1,600 rows a second, to leave time for the merchant's other
+# requests.
 UNPACED = 2000
 REST = 9
 COLUMNS = (
@@ -75,10 +76,10 @@ async def export(request: Request, desk: Desk) -> Response:
     what = "Orders as CSV, continued" if filters.after else "Orders as CSV"
     note = AuditNote("orders.export", f"{what}: {filters.address()}", reason)
     await record(context, desk.merchant_id, desk.actor, note)
-    # With `after`, a download goes on that was interrupted.
+    # With `after`, the browser continues an interrupted download.
     asked = asked_of(request, desk, filters)
     if asked.sorts_matches:
-        # The file has every match, and not only the newest ones.
+        # The file has every match, not only the newest ones.
         asked = replace(asked, sort=Sort.NEWEST)
 
     async def pages() -> AsyncIterator[bytes]:
@@ -96,7 +97,7 @@ async def export(request: Request, desk: Desk) -> Response:
             if sent > UNPACED:
                 await asyncio.sleep(took * REST)
 
-    # The script of the page shows how far the file is: ids are ordered by time.
+    # The script of the page uses this to show the progress, because ids are ordered by time.
     ends = [] if asked.sort.by_amount else await listing.ends(context.pool, desk.merchant_id)
     span = ends[::-1] if asked.sort is Sort.OLDEST else ends
     return await stream(request, pages(), "orders", {"X-Export-Ids": ",".join(map(str, span))})

@@ -1,4 +1,4 @@
-"""The first page of the merchant's dashboard: what happened, and what waits. Each figure links to its list."""
+"""The first page of the merchant's dashboard: recent figures and waiting work. Each figure links to its list."""
 
 from __future__ import annotations
 

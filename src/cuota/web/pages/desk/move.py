@@ -1,6 +1,6 @@
-"""Capture, void and refund in the merchant's dashboard: the effect is shown first, and then the button moves the money.
+"""Capture, void and refund in the merchant's dashboard: the page first shows the effect, and then the button moves the money.
 
-The flows are those of the API, so nothing happens here that the API would refuse.
+The flows are those of the API, so these pages cannot do anything that the API would refuse.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from cuota.web.service import service_of
 
 ApplyMove = Callable[[Context, UUID, UUID, MovementRequest], Awaitable[Movement]]
 PreviewMove = Callable[[Context, UUID, UUID, MovementRequest], Awaitable[Preview]]
-# The page makes the reference, so that a second click finds the movement of the first one.
+# The page makes the reference, so a second click finds the movement of the first click.
 _REFERENCE = re.compile(r"desk-[0-9a-f]{12}", re.ASCII)
 _NUMBER = re.compile(r"[0-9]{1,4}", re.ASCII)
 NO_REASON = "Say why, in a few words. The audit log keeps the reason."
@@ -47,7 +47,7 @@ CHANGED = "The amount has changed. Look at what will happen now, and confirm aga
 
 @dataclass(frozen=True, slots=True)
 class MoveForm:
-    """What one kind of movement needs here. `said` is the key of the text about what was done."""
+    """The differences between the kinds of movement. `said` is the key of the text after the movement."""
 
     kind: MovementKind
     label: str
@@ -77,7 +77,7 @@ MOVES = {each.kind: each for each in (_CAPTURE, _VOID, _REFUND)}
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """What the form has: the amount as a text, the reason, and the reference of this movement."""
+    """The fields of the form: the amount as a text, the reason, and the reference of this movement."""
 
     amount: str
     reason: str
@@ -85,7 +85,7 @@ class Typed:
 
 
 def _pages(move: MoveForm) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Return the two handlers of one kind of movement: show what will happen, and do it."""
+    """Return the two handlers of one kind of movement: one shows the effect, the other makes the movement."""
 
     @allowed(Action.READ_ORDERS, move.action)
     async def show(request: Request, desk: Desk) -> Response:
@@ -122,7 +122,7 @@ async def _order(request: Request, desk: Desk) -> tuple[Order, dict[str, Any]]:
 
 
 def _cents(typed: str) -> int:
-    """Read an amount as a person types it: $1,234.50. Raises BadAmount."""
+    """Read an amount in the format $1,234.50. Raises BadAmount."""
     cents = money.cents_of(typed.strip().removeprefix("$").replace(",", ""))
     if cents <= 0:
         raise money.BadAmount("must be more than 0")
@@ -156,7 +156,7 @@ async def _do(request: Request, desk: Desk, move: MoveForm, order: Order, typed:
 
 
 async def show_again(request: Request, desk: Desk, move: MoveForm, order: Order, typed: Typed) -> Response:
-    """Show the page with a new reference, because the form had none of ours."""
+    """Show the page with a new reference, because the form's reference was not made by this page."""
     reference = f"desk-{service_of(request).context.new_id().hex[-12:]}"
     return await _page(request, desk, move, order, Typed(typed.amount, typed.reason, reference))
 
@@ -171,7 +171,7 @@ async def _moved(
 ) -> Response:
     """Write the entry of the audit log, and then move the money.
 
-    If the service is killed in between, the log has an entry and the order has no movement with the entry's reference.
+    If the service is killed in between, the log has an entry, and the order has no movement with the entry's reference.
     """
     context, address = service_of(request).context, f"{PATH}/orders/{order.order_id}"
     name, subject = f"order.{move.kind}", f"{move.label} {shown(order, asked.amount)}"
@@ -217,7 +217,7 @@ async def _page(
     notice: str | None = None,
     tone: str = "error",
 ) -> Response:
-    """Show the form, and what it would do with the amount."""
+    """Show the form, and the effect of the amount."""
     errors, cents, seen = dict(errors or {}), 0, None
     most = amount_left(order, move.kind)
     try:

@@ -1,4 +1,4 @@
-"""Which credential moved an order's money by the API, and from which IP address. The request log knows, for 30 days."""
+"""Finds which credential and IP address moved an order's money by the API. The request log has this data for 30 days."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from cuota.web.pages.desk.visit import Desk
 from cuota.web.service import service_of
 
 _MOST = 500
-# What moved money: the kind of movement, and the merchant's reference.
+# The key of a movement: its kind, and the merchant's reference.
 MoveKey = tuple[str, str]
 
 
 async def moved_by(request: Request, desk: Desk, order_id: UUID) -> dict[MoveKey, str]:
-    """Return the words for who made each movement of an order by the API."""
+    """Return a text about the actor for each movement of an order by the API."""
     pool = service_of(request).context.pool
     made = await api_requests.moves_of(pool, desk.merchant_id, order_id, _MOST)
     held = await credentials.read_of_merchant(pool, desk.merchant_id) if made else []
     named = {each.client_id: credential_name(each.name) for each in held}
     found: dict[MoveKey, str] = {}
     for each in made:
-        # A repeated call is answered with the first movement.
+        # A repeated call gets the response of the first movement.
         if (key := _key(each)) is not None and key not in found:
             place = f", from {each.address}" if each.address else ""
             found[key] = f"by the API credential {named.get(each.client_id, each.client_id)}{place}"

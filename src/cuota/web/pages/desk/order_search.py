@@ -1,4 +1,4 @@
-"""Reads the filters of the list of orders from the address of the page, and writes them back into addresses."""
+"""Reads the filters of the list of orders from the page's address, and writes them into addresses."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LONGEST = 200
 
 @dataclass(frozen=True, slots=True)
 class OrderFilters:
-    """The filters as they were typed. A wrong date is in `wrong`, by the name of its field."""
+    """The filters as they were typed. `wrong` contains each wrong date by the name of its field."""
 
     q: str = ""
     view: View = View.ALL
@@ -49,11 +49,11 @@ class OrderFilters:
 
     @property
     def any(self) -> bool:
-        """Whether something is filtered."""
+        """Whether any filter is set."""
         return bool(self.q or self.since or self.until) or self.view is not View.ALL
 
     def address(self, path: str = f"{PATH}/orders", **changed: object) -> str:
-        """Return the address of the list with these filters, and with some of them changed."""
+        """Return the address of the list with these filters, and with these changes."""
         new = replace(self, **{"after": None, **changed})  # type: ignore[arg-type]
         query = {
             "q": new.q,
@@ -68,7 +68,7 @@ class OrderFilters:
 
 
 def read_filters(request: Request) -> OrderFilters:
-    """Read the filters. What cannot be read is left out, and named in `wrong` if a person typed it."""
+    """Read the filters. A value that cannot be read is left out. If a person typed the value, `wrong` names it."""
     given = request.query_params
     q = given.get("q", "").replace("\0", "").strip()[:_LONGEST]
     view = given.get("view", "")
@@ -91,7 +91,7 @@ def read_filters(request: Request) -> OrderFilters:
 
 
 def asked_of(request: Request, desk: Desk, filters: OrderFilters) -> Asked:
-    """Return what to read from the database."""
+    """Return the database query for these filters."""
     asked = Asked(
         filters.view,
         _begin(filters.since),

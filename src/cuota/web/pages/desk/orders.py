@@ -47,7 +47,7 @@ async def orders(request: Request, desk: Desk) -> Response:
 
 
 def _summary(filters: OrderFilters, count: int, *, more: bool) -> str:
-    """Say how many rows there are, and what is filtered."""
+    """Return a text with the number of rows and the filters."""
     what = VIEWS[filters.view].lower()
     parts = [f"“{filters.q}”"] if filters.q else []
     parts += [f"from {filters.since}"] if filters.since else []
@@ -72,7 +72,7 @@ def row_of(each: ListedOrder) -> PageContext:
 
 
 def name_of(each: ListedOrder) -> str:
-    """Return the consumer's name: the one in the plan, or else the one that the merchant sent."""
+    """Return the consumer's name from the plan, or else the name that the merchant sent."""
     payer = json.loads(each.payer) if each.payer else {}
     names = (payer.get("given_names") or each.given, payer.get("surname") or each.surname)
     return " ".join(filter(None, names))
@@ -80,7 +80,7 @@ def name_of(each: ListedOrder) -> str:
 
 @allowed(Action.READ_ORDERS)
 async def order(request: Request, desk: Desk) -> Response:
-    """Show one order: its money, its plan, its history, and what can be done."""
+    """Show one order: its money, its plan, its history, and the possible actions."""
     values = await order_values(request, desk, id_in_path(request, "order_id"))
     if values is None:
         return missing(request)

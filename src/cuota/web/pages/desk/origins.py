@@ -18,7 +18,7 @@ from cuota.web.service import service_of
 
 @allowed(Action.READ_KEYS, Action.CHANGE_KEYS)
 async def change(request: Request, desk: Desk) -> Response:
-    """Add or remove an origin. Each has a reason and needs a fresh code."""
+    """Add or remove an origin. Each needs a reason and a fresh code."""
     try:
         return see_other(f"{DEVELOPERS}?said={await _changed(request, desk)}")
     except BadChange as bad:

@@ -1,4 +1,4 @@
-"""The onboarding as the merchant's owners and admins see it: what is missing, what was rejected and why, and the forms."""
+"""The onboarding for the merchant's owners and admins: missing items, rejected items with the reason, and the forms."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from cuota.web.service import service_of
 
 ROOT = f"{PATH}/onboarding"
 _STANDING = {
-    Onboarding.NONE: "Your payment provider does not require an approval. What you enter here is checked all the same.",
+    Onboarding.NONE: "Your payment provider does not require an approval. Your provider still checks the data that you enter here.",
     Onboarding.OPEN: "Your account is not approved yet. Until then, real orders are refused and payouts are held.",
-    Onboarding.APPROVED: "Your account is approved. What you change here is checked again, and your shop goes on meanwhile.",
+    Onboarding.APPROVED: "Your account is approved. Your provider checks a changed item again, and your shop stays open in the meantime.",
 }
 _PAGES = {Item.BUSINESS: "business", Item.OWNERS: "owners", Item.DOCUMENTS: "documents"}
 
 
 async def _nothing_to_prove() -> dict[str, str]:
-    """Return no error: what a merchant says about itself changes no access and no money."""
+    """Return no error: no second factor is needed, because the merchant's own data changes no access and moves no money."""
     return {}
 
 
@@ -60,13 +60,13 @@ def _page(handler: OnboardingHandler) -> Callable[[Request], Awaitable[Response]
 
 @allowed(Action.FILL_ONBOARDING)
 async def checklist(request: Request, desk: Desk) -> Response:
-    """Show the five items, and what to do next."""
+    """Show the five items and the next step."""
     context = service_of(request).context
     found = await read_checklist(context, desk.merchant_id)
     standing = await onboardings.standing(context.pool, desk.merchant_id)
     shown: PageContext = {
         **common(request, desk, "Your business", here=ROOT, lead=_STANDING[standing]),
-        # The page itself says it in its first line.
+        # The first line of the page already says it.
         "standing": None,
         "items": [_row(each, found) for each in Item],
     }
@@ -74,7 +74,10 @@ async def checklist(request: Request, desk: Desk) -> Response:
 
 
 def _row(item: Item, found: OpenedOnboarding) -> PageContext:
-    """Return an item. A merchant is not told what the screening has found: a sanctioned person must not be warned."""
+    """Return an item.
+
+    The merchant does not see the findings of the screening, because a sanctioned person must not be warned.
+    """
     one = found.checklist[item]
     row = item_row(one, f"{ROOT}/{_PAGES[item]}" if item in _PAGES else "", names=False)
     account = found.facts.account
@@ -109,7 +112,7 @@ async def add_documents(request: Request, desk: Desk) -> Response:
 
 @allowed(Action.FILL_ONBOARDING)
 async def document(request: Request, desk: Desk) -> Response:
-    """Download a document. The audit log keeps who looked."""
+    """Download a document. The audit log records the person who downloads it."""
     found = await documents_page.find(request, _place(request, desk))
     if request.method != "HEAD":
         subject = f"Document {request.path_params['document_id']}"

@@ -1,4 +1,4 @@
-"""The answers for the script of passkeys: options for the browser, or what is wrong, as JSON."""
+"""The responses to the script for passkeys: options for the browser, or an error, as JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def options_answer(options: str) -> Response:
 
 
 def refusal(text: str, name: str = "", *, status: int = 400) -> Response:
-    """Return what is wrong, and the name of the form's field that is wrong."""
+    """Return an error and the name of the wrong field."""
     return JSONResponse({"error": text, "name": name}, status, _HEADERS)
 
 

@@ -1,6 +1,6 @@
 """Signing in to a dashboard with a passkey, on the sign-in page of either dashboard.
 
-The browser's script asks for the options, and then sends the passkey's answer as a form. A cookie for a few minutes binds the
+The browser's script asks for the options, and then sends the passkey's answer as a form. A short-lived cookie binds the
 challenge to the browser.
 """
 
@@ -36,17 +36,17 @@ S = TypeVar("S", bound=PasskeyStore)
 
 
 class PasskeyDoor(Door[V], Protocol[V, S]):
-    """One dashboard, as signing in with a passkey sees it. `cookie` names the cookie that binds a challenge to the browser."""
+    """One dashboard, for signing in with a passkey. `cookie` names the cookie that binds a challenge to the browser."""
 
     cookie: str
 
     def passkeys(self, context: Context, secret: str, place: Place) -> S:
-        """Return the passkeys of a person who is not known yet."""
+        """Return the passkey store for a person who is not known yet."""
 
     async def enter_by_passkey(self, context: Context, store: S, before: V | None, place: Place) -> str:
-        """Open a session for the person whose passkey was checked, and end the one before. Return the text of the cookie.
+        """Open a session for the person whose passkey was checked, and end the earlier session. Return the text of the cookie.
 
-        Raises PasskeyRefused where a passkey alone does not sign in.
+        Raises PasskeyRefused where a passkey alone is not enough to sign in.
         """
 
 
@@ -64,7 +64,8 @@ class PasskeyEntrance(Generic[V, S]):
     async def options(self, request: Request) -> Response:
         """Store a challenge for this browser, and return the options for `navigator.credentials.get`."""
         try:
-            # As on the rest of the sign-in page: the token is the same for all, and the Origin header is what counts.
+            # As on the rest of the sign-in page, the token is the same for all browsers, and the check of the Origin header
+            # protects the form.
             await form_of(request, "", self.door.place)
         except Stop as stop:
             return stop.response
@@ -78,14 +79,14 @@ class PasskeyEntrance(Generic[V, S]):
         return response
 
     async def enter(self, request: Request) -> Response:
-        """Check the passkey's answer and sign in. Everything that is wrong has the same answer."""
+        """Check the passkey's answer and sign in. All errors have the same response."""
         try:
             form = await form_of(request, "", self.door.place)
         except Stop as stop:
             return stop.response
         context, place = service_of(request).context, place_of(request)
         store = self.door.passkeys(context, self._secret(request) or "", place)
-        # For all, because refusing an unknown passkey is faster than checking a known one.
+        # The delay is the same for all answers, because refusing an unknown passkey is faster than checking a known one.
         checked = check_passkey(context, store, PasskeyPurpose.SIGN_IN, form.get("passkey", ""))
         found, _ = await asyncio.gather(checked, asyncio.sleep(ANSWER_SECONDS), return_exceptions=True)
         if isinstance(found, PasskeyRefused):

@@ -1,6 +1,6 @@
-"""The pages of one's own passkeys: adding, naming and removing one, and a passkey in place of a fresh code.
+"""The pages for a person's own passkeys: add, name and remove a passkey, and use a passkey instead of a fresh code.
 
-Both dashboards have these pages. `OwnPasskeys` says what differs.
+Both dashboards have these pages. `OwnPasskeys` contains the differences.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from cuota.web.service import service_of
 
 @dataclass(frozen=True, slots=True)
 class OwnPasskeys:
-    """A signed-in person of one dashboard, as these pages see the person. `root` is the address of the list."""
+    """A signed-in person of one dashboard, for these pages. `root` is the address of the list."""
 
     root: str
     store: PasskeyStore
     form: dict[str, str]
     asks_code: bool
-    # Returns the values of the page's frame, by its title and lead.
+    # Returns the values of the page's frame for this title and lead.
     frame: Callable[[str, str], PageContext]
-    # Checks the second factor again, unless it is fresh. Returns the error for the form's field, if there is one.
+    # Checks the second factor again, unless it is fresh. Returns the error for the form's field, if there is an error.
     prove: Callable[[], Awaitable[dict[str, str]]]
     # Records a fresh second factor.
     proved: Callable[[], Awaitable[None]]
@@ -153,7 +153,7 @@ async def change(request: Request, own: OwnPasskeys) -> Response:
 
 
 async def options_to_prove(request: Request, own: OwnPasskeys) -> Response:
-    """Return the options for a passkey in place of a fresh code."""
+    """Return the options for a passkey that replaces a fresh code."""
     try:
         return options_answer(
             await begin_using(service_of(request).context, own.store, PasskeyPurpose.STEP_UP)
@@ -163,7 +163,7 @@ async def options_to_prove(request: Request, own: OwnPasskeys) -> Response:
 
 
 async def prove(request: Request, own: OwnPasskeys) -> Response:
-    """Check a passkey in place of a fresh code."""
+    """Check a passkey that replaces a fresh code."""
     try:
         await check_passkey(
             service_of(request).context, own.store, PasskeyPurpose.STEP_UP, own.form.get("passkey", "")

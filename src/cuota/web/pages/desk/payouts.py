@@ -88,7 +88,7 @@ async def payouts(request: Request, desk: Desk) -> Response:
 
 
 def _balance(found: Balance) -> list[tuple[str, str, str]]:
-    """Return the parts of the balance with their words."""
+    """Return the parts of the balance with their labels."""
     rows = [
         ("Available", money.shown(found.available), "left open by the last closing"),
         ("Since then", money.shown(found.pending), "captures less refunds and fees"),
@@ -135,7 +135,7 @@ async def payout(request: Request, desk: Desk) -> Response:
         "next": f"{address}?after={shown[-1].line.number}" if len(lines) > A_PAGE else None,
         "first": address if after >= found.first_line else None,
         "export": f"{address}/export",
-        # A short file is there at once.
+        # A short file is sent at once.
         "download_script": found.line_count > LONG,
         "line_count": found.line_count,
     }
@@ -145,7 +145,7 @@ async def payout(request: Request, desk: Desk) -> Response:
 def _facts(found: Payout) -> list[tuple[str, str]]:
     rows = [("Closed", when(found.closed_at)), ("Arrives", day(found.arrival_date, year=True)), ("Bank account", f"ending in {found.account_last4}")]  # fmt: skip
     if found.held_at is not None:
-        # It is counted anew when the payout is released.
+        # The day is computed again when the payout is released.
         rows[1:2] = [("Arrives", "when your payment provider releases it")]
     named = (("Sent", found.sent_at), ("Paid", found.paid_at), ("Returned", found.returned_at))
     rows += [(label, when(at)) for label, at in named if at is not None]
@@ -194,7 +194,7 @@ async def _find(request: Request, desk: Desk) -> Payout:
 
 @allowed(Action.READ_PAYOUTS)
 async def export_payouts(request: Request, desk: Desk) -> Response:
-    """Download all payouts as CSV: the file of the API."""
+    """Download all payouts as CSV, in the same format as the API."""
     context = service_of(request).context
     await _note(request, desk, "All payouts as CSV")
     return await payout_csv.payouts(request, context.pool, desk.merchant_id, ())
@@ -202,7 +202,7 @@ async def export_payouts(request: Request, desk: Desk) -> Response:
 
 @allowed(Action.READ_PAYOUTS)
 async def export_lines(request: Request, desk: Desk) -> Response:
-    """Download the lines of one payout as CSV: the file of the API."""
+    """Download the lines of one payout as CSV, in the same format as the API."""
     found, context = await _find(request, desk), service_of(request).context
     await _note(request, desk, f"Lines of payout {found.number} as CSV")
     return await payout_csv.lines(request, context.pool, found)

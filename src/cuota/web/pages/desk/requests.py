@@ -80,7 +80,7 @@ def _routes(request: Request) -> list[str]:
 
 @allowed(Action.READ_REQUESTS)
 async def listed(request: Request, desk: Desk) -> Response:
-    """List the calls of the API, newest first. Filtered by status, path, credential, order or request."""
+    """List the API calls, newest first, filtered by status, path, credential, order or request."""
     pool, filters = service_of(request).context.pool, _read_filters(request)
     about = _id(filters.q) if filters.q else None
     before = _id(request.query_params.get("before", "")) or _NEWEST
@@ -117,7 +117,7 @@ async def listed(request: Request, desk: Desk) -> Response:
 
 
 async def _credentials(request: Request, desk: Desk) -> dict[str, str]:
-    """Return the name of each credential by its client id, also of revoked ones."""
+    """Return the name of each credential by its client id, including revoked ones."""
     held = await credentials.read_of_merchant(service_of(request).context.pool, desk.merchant_id)
     return {each.client_id: credential_name(each.name) for each in held}
 
@@ -141,7 +141,7 @@ def _row(each: ApiRequest, named: dict[str, str]) -> PageContext:
 
 @allowed(Action.READ_REQUESTS)
 async def one(request: Request, desk: Desk) -> Response:
-    """Show one call: its facts, both bodies side by side, and what to do about an error."""
+    """Show one call: its facts, both bodies side by side, and advice about an error."""
     return await _one(request, desk, id_in_path(request, "request_id"))
 
 
@@ -178,14 +178,14 @@ def _facts(found: ApiRequest, named: dict[str, str]) -> list[tuple[str, str]]:
 
 
 def _pretty(text: str | None) -> str | None:
-    """Return a stored JSON text with line breaks. A note about a body stays as it is."""
+    """Return a stored JSON text with line breaks. A note about a body stays unchanged."""
     if text is None or text.startswith("("):
         return text
     return msgspec.json.format(text, indent=2)
 
 
 def _advice(found: ApiRequest) -> str | None:
-    """Return what to do about a call that was not answered with success."""
+    """Return advice about a call that did not succeed."""
     if found.status == 499:
         return "Your server closed the connection before the answer, and the call may have been carried out. Send it again with the same reference or Idempotency-Key: nothing is applied twice."
     if found.status >= 500:

@@ -70,14 +70,14 @@ async def _page(request: Request, desk: Desk, errors: dict[str, str] | None = No
 
 
 def _ignored(found: Merchant) -> list[str]:
-    """Return the limits of the merchant's own that do not count, because the operator's do not allow them any more."""
+    """Return the merchant's own limits that do not count, because the operator's limits no longer allow them."""
     own = ((found.own.minimum, found.lowest), (found.own.maximum, found.highest))
     return [money.shown(mine, found.currency) for mine, used in own if mine is not None and mine != used]
 
 
 @allowed(Action.READ_SETTINGS, Action.CHANGE_SETTINGS)
 async def change(request: Request, desk: Desk) -> Response:
-    """Change one group of settings. Each asks for a reason and a fresh code."""
+    """Change one group of settings. Each change needs a reason and a fresh code."""
     act = _ACTS.get(desk.form.get("do", ""))
     try:
         if act is None:

@@ -74,7 +74,7 @@ async def prove(request: Request, desk: Desk) -> dict[str, str]:
         return {}
     typed = desk.form.get("code", "")
     if not typed:
-        # Nothing was tried, so nothing is counted.
+        # No code was entered, so this does not count as an attempt.
         return {"code": "Enter the code of your authenticator app."}
     try:
         await prove_again(service_of(request).context, desk.visit, typed)
@@ -109,14 +109,14 @@ def _role(form: dict[str, str]) -> Role:
 
 @allowed(Action.READ_ORDERS)
 async def me(request: Request, desk: Desk) -> Response:
-    """Redirect to one's own page."""
+    """Redirect to the person's own page."""
     del request
     return see_other(f"{_TEAM}/{desk.visit.person.person_id}")
 
 
 @allowed(Action.READ_ORDERS)
 async def person(request: Request, desk: Desk) -> Response:
-    """Show one person: one's own page for everybody, another person's with the right to see the team."""
+    """Show one person. Everybody sees their own page; another person's page needs the right to see the team."""
     return await _person_page(request, desk, await _person(request, desk))
 
 

@@ -18,9 +18,9 @@ from cuota.web.pages.desk.visit import PATH, Desk
 from cuota.web.pages.render import PageContext
 from cuota.web.service import service_of
 
-# The dashboard shows times of the time zone in which the cutoffs are, unless the merchant's terms name another.
+# The dashboard uses the time zone of the cutoffs, unless the merchant's terms name another time zone.
 ZONE = "America/New_York"
-# What both dashboards say after a change of one's passkeys.
+# The texts of both dashboards after a person has changed their own passkeys.
 PASSKEYS_SAID = {
     "passkey-added": "The passkey is added. From now on, it signs you in.",
     "passkey-renamed": "The passkey has its new name.",
@@ -48,7 +48,7 @@ _NAV = (
     ("Audit log", f"{PATH}/audit", Action.READ_AUDIT),
 )
 _SANDBOX_NAV = ("Sandbox", f"{PATH}/sandbox", Action.USE_SANDBOX)
-# The texts about what just happened. The query parameter `said` selects one by its key.
+# The texts after an action. The query parameter `said` selects one by its key.
 SAID = {
     "captured": "The capture is done. It is in the settlement lines within a minute.",
     "voided": "The void is done. The consumer owes that much less.",
@@ -59,7 +59,7 @@ SAID = {
     "too-many": "This person got five links within an hour. Try again later.",
     "role": "The role was changed. It applies from the next click on.",
     "removed": "The person was removed, and is signed out everywhere.",
-    "factor": "The authenticator app was forgotten, and any passkey. At the next sign-in, the person sets up another.",
+    "factor": "The authenticator app and all passkeys were removed. At the next sign-in, the person sets up another app.",
     "ended": "The session was ended.",
     "accepted": "You accepted. The consumer gets the amount back; it has already left your payouts.",
     "evidence": "Your evidence is there. You can add more until the dispute is decided.",
@@ -73,7 +73,7 @@ SAID = {
     "keys": "The change is done. It is in force within a few seconds.",
     **SANDBOX_SAID,
     "bank": "The bank account was changed. All owners get a mail about this now.",
-    "bank-withdrawn": "The change was withdrawn. Payouts go on to the account in use. All owners get a mail about this now.",
+    "bank-withdrawn": "The change was withdrawn. Payouts still go to the current account. All owners get a mail about this now.",
     "settings": "The change is saved. It is in force within a few seconds.",
     "endpoint": "The endpoint was changed. Deliveries that wait go by the new settings.",
     "endpoint-removed": "The endpoint was removed, and gets nothing more. Its past attempts stay readable.",
@@ -110,10 +110,10 @@ def common(request: Request, desk: Desk, title: str, *, here: str, lead: str | N
 
 
 def _standing(request: Request, desk: Desk) -> PageContext | None:
-    """Return what every page says while the merchant may not make new orders or is not paid, with a link for who can help."""
+    """Return the warning while the merchant cannot make new orders or is not paid, with a link to the page that helps."""
     session, sandbox = desk.visit.session, service_of(request).settings.sandbox
     if session.suspended:
-        text = "New orders are suspended by your payment provider. Captures, voids and refunds go on."
+        text = "Your payment provider has suspended new orders. Captures, voids and refunds still work."
         return {"text": text, "address": ""}
     if session.onboarding is not Onboarding.OPEN:
         return None
@@ -123,17 +123,17 @@ def _standing(request: Request, desk: Desk) -> PageContext | None:
 
 
 def by_passkey(root: str, *, available: bool) -> PageContext:
-    """Return the values of a page on which a passkey may take the place of a fresh code."""
+    """Return the values of a page on which a passkey may replace a fresh code."""
     return {
         "passkey": f"{root}/step-up" if available else "",
         "passkey_script": available,
-        # Where a provider may take its place; the operator's pages set it.
+        # The address of a provider that may replace the code; the operator's pages set this value.
         "confirm_at": None,
     }
 
 
 def failed(shown: PageContext, errors: dict[str, str], values: dict[str, str]) -> PageContext:
-    """Return a page's values with the errors of its form. The error with an empty name is the page's notice."""
+    """Return a page's values with the errors of its form. The error with an empty name becomes the page's notice."""
     before = shown.get("values")
     return {
         **shown,
@@ -150,7 +150,7 @@ def shown(order: Order, cents: int) -> str:
 
 
 def sort_options(words: dict[Sort, str]) -> list[PageContext]:
-    """Return the options of a list's order. The first is the order of an address that names none."""
+    """Return the options for the order of a list. The first option is the default."""
     return [{"value": each.value, "label": label} for each, label in words.items()]
 
 

@@ -139,9 +139,9 @@ def allowed(*actions: Action) -> Callable[[DeskHandler], Callable[[Request], Awa
 
 
 def allowed_with_files(*actions: Action) -> Callable[[DeskHandler], Callable[[Request], Awaitable[Response]]]:
-    """Make a handler like `allowed` for a form with files, which is read only after the person is known.
+    """Make a handler like `allowed` for a form with files. The form is read only after the person is known.
 
-    One person's forms with files are read one after the other.
+    Forms with files of one person are read one after the other.
     """
 
     def made(handler: DeskHandler) -> Callable[[Request], Awaitable[Response]]:
@@ -167,7 +167,7 @@ def allowed_with_files(*actions: Action) -> Callable[[DeskHandler], Callable[[Re
 
 
 def _unread(request: Request, refused: Refused) -> Response:
-    """Return the page for a form that is too large or cannot be read, or that must wait."""
+    """Return the page for a form that is too large, cannot be read, or must wait."""
     if refused.code is Code.UNAVAILABLE:
         return DESK_ERRORS.answer(request, refused)
     return unread_form(request, refused)

@@ -1,4 +1,4 @@
-"""Webhooks in the merchant's dashboard: endpoints, deliveries that fail, the attempts of one event, and sending it again."""
+"""Webhooks in the merchant's dashboard: endpoints, failing deliveries, the attempts of an event, and sending it again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs what a form of the operator's dashboard asks for: after a fresh code, with a reason, with the errors of the form."""
+"""Does the action of a form in the operator's dashboard: after a fresh code, with a reason. Returns the errors of the form."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from cuota.web.pages.operator.visit import OperatorDesk, prove
 async def acted(
     request: Request, desk: OperatorDesk, act: Callable[[str], Awaitable[object]]
 ) -> dict[str, str]:
-    """Check the second factor and the reason, and act with the reason. Return the errors; empty if it is done."""
+    """Check the second factor and the reason, and do the action with the reason.
+
+    Return the errors; empty if the action was done.
+    """
     if errors := await prove(request, desk):
         return errors
     try:

@@ -1,4 +1,4 @@
-"""The block of a consumer in words, for the operator's people."""
+"""The texts about the block of a consumer, for the operator's people."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from cuota.web.pages.render import PageContext
 
 
 def in_force(blocks: Sequence[Block], now: datetime) -> Block | None:
-    """Return the block that is in force."""
+    """Return the current block."""
     return next((each for each in blocks if each.holds(now)), None)
 
 
 def block_section(context: Context, blocks: Sequence[Block]) -> PageContext | None:
-    """Return the section about the block in force and the last ones before it. None if there was never one."""
+    """Return the section about the current block and the last blocks before it, or None if the consumer was never blocked."""
     if not blocks:
         return None
     held = in_force(blocks, context.now())
     pairs: list[tuple[str, object]] = []
     if held is not None:
-        until = f"until {day_of(held.until)}" if held.until else "until somebody ends it"
+        until = f"until {day_of(held.until)}" if held.until else "until a person ends it"
         pairs = [
             ("Blocked", f"since {when(held.blocked_at)}, {until}"),
             ("Why", BLOCK_WORDS[held.kind]),
@@ -49,7 +49,7 @@ def kinds() -> list[PageContext]:
 
 
 def meanwhile_words(found: Sequence[DecidedMeanwhile]) -> str:
-    """Say what became of the orders that were being decided when the block began."""
+    """Return a text with the results of the orders that were being decided when the block began."""
     parts = [f"order {each.order_id} is {each.state or 'still being decided or charged'}" for each in found]
     return (
         f"The consumer is blocked. At the same moment, the consumer was in a checkout: {', '.join(parts)}."

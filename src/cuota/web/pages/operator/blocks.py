@@ -1,4 +1,4 @@
-"""Blocks a consumer, and ends a block. Both have a reason and need a fresh code."""
+"""Blocks a consumer, and ends a block. Both need a reason and a fresh code."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from cuota.web.service import service_of
 
 @allowed(OperatorAction.READ_CONSUMERS, OperatorAction.BLOCK_CONSUMERS)
 async def change(request: Request, desk: OperatorDesk) -> Response:
-    """Block the consumer, or end the block. A second click finds nothing to do, and says so."""
+    """Block the consumer, or end the block. A second click changes nothing, and the page says so."""
     found = await find_consumer(request)
     try:
         reason = reason_of(desk.form.get("reason", ""))
@@ -46,7 +46,7 @@ async def change(request: Request, desk: OperatorDesk) -> Response:
 async def _block(context: Context, desk: OperatorDesk, found: Consumer, reason: str) -> Blocked:
     kind, until = desk.form.get("kind", ""), _until(desk.form.get("until", ""))
     if kind not in set(BlockKind):
-        raise CannotBlock("Choose why. A declined consumer is told this reason in words of its own.", "kind")
+        raise CannotBlock("Choose the kind. It determines the text that a declined consumer reads.", "kind")
 
     async def act(context: Context) -> Blocked:
         return await block_consumer(
@@ -69,7 +69,7 @@ async def _unblock(context: Context, desk: OperatorDesk, consumer_id: UUID, reas
 
 
 def _until(text: str) -> datetime | None:
-    """Return the beginning of the day on which a block ends; None without a day. Raises CannotBlock."""
+    """Return the beginning of the day on which a block ends, or None if no day was entered. Raises CannotBlock."""
     if not text.strip():
         return None
     try:

@@ -1,4 +1,4 @@
-"""The operator's books: the trial balance, what is overdue, refunds that cards refused, and the last checks."""
+"""The operator's books: the trial balance, overdue amounts, refunds that cards refused, and the last checks."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ from cuota.web.service import service_of
 
 MOST_SHOWN = 200
 BOOKS = f"{PATH}/books"
-# The trial balance and the losses read the whole ledger. One reader at a time in each process, so that impatient clicks do not add up.
+# The trial balance and the losses read the whole ledger. Each process allows one such read at a time, so that many clicks do
+# not run many reads.
 ledger_reader = asyncio.Lock()
 
 
 @allowed(OperatorAction.READ_MONEY)
 async def books(request: Request, desk: OperatorDesk) -> Response:
-    """Show the books except the trial balance, which has a page of its own because it takes long for a large ledger."""
+    """Show the books without the trial balance, which has its own page because it takes long for a large ledger."""
     context = service_of(request).context
     aging = await operator_figures.aging(context.pool, day_at_bank(context.now()))
     rows = [
@@ -101,14 +102,14 @@ def _runs(found: list[VerifyRun]) -> PageContext:
 
 
 def ledger_taken(request: Request) -> Response:
-    """Return the page that says to try again, because another page reads the whole ledger."""
-    text = "Somebody looks at a page that reads the whole ledger right now. Open this one again in a moment."
+    """Return the page that asks to try again, because another page is reading the whole ledger."""
+    text = "Another person has opened a page that reads the whole ledger. Open this page again in a moment."
     return problem(request, 503, "One moment", text, back=(BOOKS, "Books"))
 
 
 @allowed(OperatorAction.READ_MONEY)
 async def balance(request: Request, desk: OperatorDesk) -> Response:
-    """Show what every account holds now."""
+    """Show the current balance of every account."""
     context = service_of(request).context
     if ledger_reader.locked():
         return ledger_taken(request)

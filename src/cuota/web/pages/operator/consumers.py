@@ -1,4 +1,4 @@
-"""A consumer: plans at all merchants, what is owed, and personal data, masked until somebody with the right asks for it."""
+"""A consumer: plans at all merchants, debt, and personal data, which is masked until a person with the right reveals it."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ _WRONG_NUMBER = "Enter a US mobile number of ten digits, such as (212) 555-0142.
 
 @allowed(OperatorAction.READ_CONSUMERS)
 async def ask(request: Request, desk: OperatorDesk) -> Response:
-    """Ask for a phone number."""
+    """Show the form for a phone number."""
     return _ask_page(request, desk)
 
 
 def _ask_page(request: Request, desk: OperatorDesk, error: str = "") -> Response:
-    lead = "A consumer is known by the phone number that a code has proved."
+    lead = "A consumer is identified by a phone number that was verified with a code."
     shown: PageContext = {
         **common(request, desk, "Consumers", here=CONSUMERS, lead=lead),
         "sections": [],
@@ -63,16 +63,18 @@ def _ask_page(request: Request, desk: OperatorDesk, error: str = "") -> Response
 
 @allowed(OperatorAction.READ_CONSUMERS)
 async def find(request: Request, desk: OperatorDesk) -> Response:
-    """Find the consumer with a phone number. The number is in no address, so it is in no browser history and no log."""
+    """Find the consumer with a phone number. No address contains the number, so no browser history and no log contains it."""
     context, phone = service_of(request).context, typed_number(desk.form.get("phone", ""))
     if not is_us_number(phone):
         return _ask_page(request, desk, _WRONG_NUMBER)
     consumer_id = context.vault.consumer_id(phone)
-    # Who can look for a number can guess the digits that are masked. So the log keeps each search, by the consumer's id.
+    # A person who can search for numbers can guess the masked digits. So the log records each search, by the consumer's id.
     note = OperatorNote("consumer.find", f"Consumer {consumer_id}", "", consumer_id)
     await log_action(context, desk.actor, note)
     if await consumers.read(context.pool, consumer_id) is None:
-        return _ask_page(request, desk, "Nobody has proved this number, or the person's data was erased.")
+        return _ask_page(
+            request, desk, "No consumer has verified this number, or the person's data was erased."
+        )
     return see_other(f"{CONSUMERS}/{consumer_id}")
 
 
@@ -101,7 +103,7 @@ async def consumer_page(
     form: str = "",
     notice: str | None = None,
 ) -> Response:
-    """Show a consumer. `form` names the form that `errors` and the typed values belong to; empty: the others."""
+    """Show a consumer. `errors` and the typed values belong to the form named `form`. An empty `form` means the other forms."""
     context, consumer_id = service_of(request).context, found.consumer_id
     plans = await accounts.plans_of(context.pool, consumer_id, MOST_SHOWN, 0)
     blocks = await blocks_of(context, consumer_id)
@@ -137,7 +139,7 @@ async def consumer_page(
 
 
 def person_pairs(found: Consumer, *, revealed: bool = False) -> Sequence[tuple[str, object]]:
-    """Return who the consumer is, masked unless `revealed`."""
+    """Return the consumer's personal data, masked unless `revealed`."""
     profile = found.profile
     name, email = (profile.name, profile.email) if profile else ("not known", "")
     pairs: list[tuple[str, object]] = [("Consumer id", found.consumer_id)]
@@ -153,7 +155,7 @@ def person_pairs(found: Consumer, *, revealed: bool = False) -> Sequence[tuple[s
 
 
 def _left(each: ShownPlan) -> int:
-    """Return what is left to pay of a plan, in cents."""
+    """Return the unpaid amount of a plan, in cents."""
     return sum(item.total for item in owed(each.plan))
 
 
@@ -162,7 +164,7 @@ def _late(each: ShownPlan) -> int:
 
 
 def exposure_section(plans: Sequence[ShownPlan], exposure: ConsumerExposure) -> PageContext:
-    """Return what the consumer owes at all merchants, against the limit."""
+    """Return the consumer's debt at all merchants, and the limit."""
     held = exposure.reserved
     pairs: list[tuple[str, object]] = [
         ("Owes at all merchants", money.shown(exposure.owed)),
@@ -203,7 +205,7 @@ def _state(each: ShownPlan) -> PageContext:
 
 @allowed(OperatorAction.READ_CONSUMERS, OperatorAction.REVEAL_CONSUMERS)
 async def reveal(request: Request, desk: OperatorDesk) -> Response:
-    """Show the personal data once. The log keeps who looked, and why."""
+    """Show the personal data once. The log records the person and the reason."""
     found = await find_consumer(request)
     if errors := await prove(request, desk):
         return await consumer_page(request, desk, found, errors, form="reveal")
@@ -222,7 +224,7 @@ async def _log(request: Request, desk: OperatorDesk, found: Consumer, action: st
 
 @allowed(OperatorAction.READ_CONSUMERS, OperatorAction.ERASE_CONSUMERS)
 async def privacy(request: Request, desk: OperatorDesk) -> Response:
-    """Export or erase a consumer's data. An erasure is shown before it is done. Both need the phone number once more."""
+    """Export or erase a consumer's data. The page shows an erasure before it is done. Both need the phone number once more."""
     found, do = await find_consumer(request), desk.form.get("do")
     phone, errors = typed_number(desk.form.get("phone", "")), await _errors(request, desk, found)
     if errors:
@@ -253,7 +255,7 @@ async def _errors(request: Request, desk: OperatorDesk, found: Consumer) -> dict
 
 
 def _planned(found: Erasure) -> PageContext:
-    """Return what an erasure would do, in words."""
+    """Return a text with the effects of an erasure."""
     return {
         "reasons": found.reasons,
         "rows": [f"{count} {name}" for name, count in found.rows.items() if count],

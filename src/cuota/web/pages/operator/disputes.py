@@ -1,4 +1,4 @@
-"""The disputes of all merchants: what both sides wrote, and the operator's decision."""
+"""The disputes of all merchants: the statements of both sides, and the operator's decision."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ _VIEWS = {"": "All", _TO_DECIDE: "To decide", "open": "Merchant answers", "close
 
 
 def waits_for_operator(dispute: Dispute) -> bool:
-    """Whether the operator decides now. A card network decides its chargebacks itself."""
+    """Whether the operator decides now. A card network decides its own chargebacks."""
     return dispute.kind is DisputeKind.DISPUTE and dispute.status in _DECIDABLE
 
 
 @allowed(OperatorAction.READ_DISPUTES)
 async def disputes(request: Request, desk: OperatorDesk) -> Response:
-    """List disputes, 50 on a page: the newest first, or those to decide, the oldest first."""
+    """List disputes, 50 on a page: all disputes with the newest first, or those to decide with the oldest first."""
     view = request.query_params.get("view", "")
     view = view if view in _VIEWS else ""
     pool, at = service_of(request).context.pool, ListPage.of(request, _DISPUTES, view=view)
@@ -145,7 +145,7 @@ def _page(
     values: PageContext = {
         **common(request, desk, f"Dispute about order {found.merchant_reference}", here=_DISPUTES),
         "sections": [section(pairs=facts, links=links)],
-        # What the sides wrote may have names and addresses, so only those read it who decide.
+        # The statements may contain names and addresses, so only people who decide disputes may read them.
         "statements": list(_statements(one, shown.statements)) if may_decide else [],
         "address": f"{_DISPUTES}/{one.dispute_id}",
         "amount": amount,
@@ -158,7 +158,7 @@ def _page(
 
 
 def _next(one: Dispute) -> str:
-    """Say what the dispute waits for, or how it ended."""
+    """Return a text with the next step of the dispute, or with its result."""
     if one.status is DisputeStatus.CLOSED:
         return f"ended: {one.outcome}"
     if one.status is DisputeStatus.OPEN:
@@ -194,7 +194,7 @@ async def decide(request: Request, desk: OperatorDesk) -> Response:
     if side not in {DisputeParty.CONSUMER, DisputeParty.MERCHANT}:
         return _page(request, desk, merchant_id, shown, {"": "Choose the consumer or the merchant."})
     if desk.form.get("seen") != one.status:
-        # Such as a second click after the side that lost has appealed. A decision on an appeal is final.
+        # This happens after a second click, if the side that lost has already appealed. A decision on an appeal is final.
         text = (
             "This dispute has changed since you opened the page. Look at it as it is now, and decide again."
         )

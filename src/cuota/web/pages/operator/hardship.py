@@ -1,4 +1,4 @@
-"""Changes the plan of a consumer in hardship: shows the plan before and after, and changes it with a reason and a fresh code."""
+"""Changes the plan of a consumer in hardship, after a preview, with a reason and a fresh code."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ async def _find(request: Request) -> tuple[UUID, PlanToChange]:
 
 @allowed(OperatorAction.READ_ORDERS, OperatorAction.CHANGE_PLANS)
 async def hardship(request: Request, desk: OperatorDesk) -> Response:
-    """Show a plan with what can be changed. With a request in the query, also show what it would make of the plan."""
+    """Show a plan and its possible changes. With a request in the query, also show the changed plan."""
     merchant_id, found = await _find(request)
     return await _page(request, desk, merchant_id, found, dict(request.query_params))
 
 
 @allowed(OperatorAction.READ_ORDERS, OperatorAction.CHANGE_PLANS)
 async def change(request: Request, desk: OperatorDesk) -> Response:
-    """Change the plan as it was shown. A second click finds another plan, and changes nothing."""
+    """Make the change that the page has shown. After a second click the plan is different, so nothing is changed."""
     merchant_id, found = await _find(request)
     try:
         reason = reason_of(desk.form.get("reason", ""))
@@ -85,7 +85,7 @@ async def change(request: Request, desk: OperatorDesk) -> Response:
     try:
         await _agree(service_of(request).context, desk, merchant_id, found, reason)
     except CannotChange as refused:
-        # The plan as it is now: somebody may have changed it.
+        # Read the plan again, because another person may have changed it.
         merchant_id, found = await _find(request)
         return await _page(request, desk, merchant_id, found, desk.form, {refused.field: str(refused)})
     return see_other(f"{_ORDERS}/{found.order.order_id}/hardship?said=plan-changed")
@@ -134,7 +134,7 @@ async def _page(
     address = f"{_ORDERS}/{before.order.order_id}"
     fee = unpaid_fee(before.plan)
     left, initial = changeable(before.plan), defaults(before.plan, fee)
-    # The fields that the page has: those of the four kinds, or below a preview those of the change.
+    # The fields on the page: those of the four kinds of change, or below a preview those of the change.
     names = {"reason", "code"} if shown else {name for name in initial if left and (fee or name != "waive")}
     values: PageContext = {
         **common(request, desk, f"Hardship: order {before.about.reference}", here=_ORDERS),
@@ -149,7 +149,7 @@ async def _page(
         "values": {**initial, **fields_of(given)},
     }  # fmt: skip
     if wrong:
-        # An error whose field is not on the page is the page's notice.
+        # An error whose field is not on the page becomes the page's notice.
         wrong = {name if name in names else "": text for name, text in wrong.items()}
         return page(request, "operator/hardship.html", failed(values, wrong, dict(given)), status=400)
     return page(request, "operator/hardship.html", values)

@@ -1,4 +1,4 @@
-"""Reads what the operator's person asks for a consumer in hardship, and shows a plan before and after it."""
+"""Reads an operator's request for a consumer in hardship, and shows a plan before and after the change."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ _LONGEST_VALUE = 40
 
 
 def read_request(given: Mapping[str, str], plan: Sequence[Installment]) -> HardshipRequest | None:
-    """Return the request in the fields of a form, or None if there is none. Raises CannotChange for a field that cannot be read."""
+    """Return the request in the fields of a form, or None if there is no request.
+
+    Raises CannotChange for a field that cannot be read.
+    """
     kind = given.get("kind", "")
     if kind == ChangeKind.PAUSED:
         return PausePlan(_whole(given, "pause", "Enter a number of days, such as 14."))
@@ -40,7 +43,7 @@ def read_request(given: Mapping[str, str], plan: Sequence[Installment]) -> Hards
 
 
 def fields_of(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the fields that belong to the kind that was asked for, to send them again."""
+    """Return the fields of the requested kind of change, so that the next form can send them again."""
     names = {
         ChangeKind.PAUSED: ("pause",),
         ChangeKind.DATES_MOVED: tuple(name for name in given if name.startswith("day_")),
@@ -81,7 +84,7 @@ def _cents(given: Mapping[str, str], name: str) -> int:
 
 
 def defaults(plan: Sequence[Installment], fee: int) -> PageContext:
-    """Return what the fields contain at first."""
+    """Return the first values of the fields."""
     left = changeable(plan)
     return {
         "pause": "14",

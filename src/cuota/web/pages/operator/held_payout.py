@@ -1,4 +1,4 @@
-"""One payout that is held, with the button that releases it."""
+"""One held payout, with the button that releases it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def _find(request: Request) -> ListedPayout:
 
 @allowed(OperatorAction.READ_MONEY)
 async def payout(request: Request, desk: OperatorDesk) -> Response:
-    """Show one payout. While it is held, say why, and what a release does."""
+    """Show one payout. While it is held, show the reason of the hold and the effect of a release."""
     return await _page(request, desk, await _find(request))
 
 
@@ -85,7 +85,7 @@ def _links(found: ListedPayout) -> list[tuple[str, str]]:
 
 
 def _why(found: ListedPayout, held: Holds) -> str:
-    """Say whether the hold of the merchant goes on, which a release of one payout does not change."""
+    """Return a text about the hold of the merchant, which continues after the release of one payout."""
     if found.held_at is None:
         return "This payout is not held."
     words, merchant = hold_words(held), found.merchant
@@ -93,12 +93,12 @@ def _why(found: ListedPayout, held: Holds) -> str:
         return f"The payouts of {merchant} are {words}. They can be released when the merchant is approved."
     if words:
         return f"The payouts of {merchant} are {words}."
-    return f"The hold of {merchant} has ended. Later payouts go to the bank by themselves; this one waits for its release."
+    return f"The hold of {merchant} has ended. Later payouts are sent automatically; this payout waits for its release."
 
 
 @allowed(OperatorAction.READ_MONEY, OperatorAction.RELEASE_PAYOUTS)
 async def release(request: Request, desk: OperatorDesk) -> Response:
-    """Release the payout, with a reason and a fresh code. A second click releases nothing more."""
+    """Release the payout, with a reason and a fresh code. A second click changes nothing."""
     found, context = await _find(request), service_of(request).context
 
     async def act(reason: str) -> None:

@@ -1,4 +1,4 @@
-"""The first page of the operator's dashboard: what waits, and where to look at it."""
+"""The first page of the operator's dashboard: the waiting work, with links to its lists."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from cuota.web.pages.operator.visit import PATH, OperatorDesk, allowed
 from cuota.web.pages.render import PageContext, page
 from cuota.web.service import service_of
 
-# Card refunds that are counted: there are seldom more than a few.
+# The highest number of card refunds that is counted. There are seldom more than a few.
 MOST_REFUSED = 200
 
 
 @allowed(OperatorAction.READ_ORDERS)
 async def home(request: Request, desk: OperatorDesk) -> Response:
-    """Show what waits."""
+    """Show the waiting work."""
     context = service_of(request).context
     cards = [await _disputes(context), await _onboarding(context)]
     if desk.may(OperatorAction.READ_REVIEWS):

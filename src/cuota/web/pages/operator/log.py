@@ -1,4 +1,4 @@
-"""The log of what the operator's people did."""
+"""The log of the actions of the operator's people."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ACTIONS = (
     ("sign-in.", "Sign-ins at the provider"),
     ("sandbox.", "Sandbox"),
 )
-_EMPTY = "Nothing yet. Each change, and each look at a consumer's name, stands here with the person and the reason."
+_EMPTY = "No entries yet. Each change, and each reveal of a consumer's name, gets an entry with the person and the reason."
 
 
 def _id_of(text: str) -> UUID | None:
@@ -45,7 +45,7 @@ def _id_of(text: str) -> UUID | None:
 
 @allowed(OperatorAction.READ_AUDIT)
 async def log(request: Request, desk: OperatorDesk) -> Response:
-    """List what people did, newest first. Filtered by action, person, and subject."""
+    """List the actions, newest first, filtered by action, person, and subject."""
     given = request.query_params
     action = given.get("action", "")
     if action not in {value for value, _ in ACTIONS}:

@@ -1,4 +1,4 @@
-"""The operator's losses by month: what was written off, what came back, what card networks took, and corrections."""
+"""The operator's losses by month: written-off amounts, recoveries, amounts that card networks took, and corrections."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cuota.web.pages.operator.visit import OperatorDesk, allowed
 from cuota.web.pages.render import PageContext, page
 from cuota.web.service import service_of
 
-# The words of the postings that change the account `losses` (docs/ledger.md).
+# The texts for the postings that change the account `losses` (docs/ledger.md).
 _WORDS = {
     "write_off": "Installments written off",
     "write_off_reversed": "Written off before, then voided or refunded",
@@ -75,6 +75,6 @@ def _month(first: date, currency: str, found: list[MonthlyLoss]) -> PageContext:
 
 
 def _signed(cents: int, currency: str) -> str:
-    """Return the amount; a minus says that it came back."""
+    """Return the amount. A minus sign means that money came back."""
     text = money.shown(abs(cents), currency)
     return f"-{text}" if cents < 0 else text

@@ -46,7 +46,7 @@ def cents_of(form: dict[str, str], name: str) -> int:
 
 
 def once_of(form: dict[str, str]) -> UUID:
-    """Return the id that the page gave its form, so that a second click books nothing more. Raises BadTeam."""
+    """Return the id that the page gave its form, so that a second click books nothing. Raises BadTeam."""
     try:
         return guid(form.get("once", ""))
     except Refused:

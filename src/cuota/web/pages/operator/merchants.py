@@ -1,4 +1,4 @@
-"""A merchant: its limits and terms, what it is owed, and the switches of the operator."""
+"""A merchant: its limits and terms, its balance, and the operator's actions."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def _page(
 
 @allowed(OperatorAction.READ_MERCHANTS)
 async def change(request: Request, desk: OperatorDesk) -> Response:
-    """Change the limits, correct the balance, or revoke the credentials. Each has a reason and needs a fresh code."""
+    """Change the limits, correct the balance, or revoke the credentials. Each needs a reason and a fresh code."""
     found, do = await merchant_in_path(request), desk.form.get("do", "")
     needed = OperatorAction.ADJUST_MONEY if do == "adjust" else OperatorAction.CHANGE_MERCHANTS
     if not desk.may(needed):
@@ -123,7 +123,7 @@ async def _changed(context: Context, desk: OperatorDesk, found: Merchant, do: st
         return "changed"
     if do == "adjust":
         cents, once = cents_of(form, "amount"), once_of(form)
-        # The merchant reads the reason beside the amount.
+        # The merchant sees the reason beside the amount.
         await do_logged(
             "money.adjust",
             lambda context: adjust_merchant(context, named, cents, reason, once),
@@ -136,7 +136,7 @@ async def _changed(context: Context, desk: OperatorDesk, found: Merchant, do: st
         if versions_now and all(
             getattr(versions_now[-1], name) == value for name, value in change.given.items()
         ):
-            # Such as after a second click.
+            # This happens after a second click.
             return "terms"
         words = {name: str(value) for name, value in change.given.items()}
         await do_logged("merchant.terms", lambda context: change_terms(context, named, change), after=words)

@@ -1,4 +1,4 @@
-"""The messages to a consumer as they were sent, for a page: the text, masked or as it was."""
+"""The messages that were sent to a consumer, with masked or unmasked texts, for a page."""
 
 from __future__ import annotations
 

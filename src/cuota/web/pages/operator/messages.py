@@ -1,4 +1,4 @@
-"""All messages to a consumer as they were sent, newest first, masked until somebody with the right asks for them."""
+"""All messages that were sent to a consumer, newest first. They are masked until a person with the right reveals them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def messages(request: Request, desk: OperatorDesk) -> Response:
 
 @allowed(OperatorAction.READ_CONSUMERS, OperatorAction.REVEAL_CONSUMERS)
 async def reveal(request: Request, desk: OperatorDesk) -> Response:
-    """Show this page of the messages once as they were sent. The log keeps who looked, and why."""
+    """Show this page of the messages once, unmasked. The log records the person and the reason."""
     found = await find_consumer(request)
     if errors := await prove(request, desk):
         return await _page(request, desk, found, errors)

@@ -1,4 +1,4 @@
-"""Adds a merchant. Its credentials and secrets are shown once, on the page that answers the form."""
+"""Adds a merchant. The response to the form shows the merchant's credentials and secrets once."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MERCHANTS = f"{PATH}/merchants"
 
 @allowed(OperatorAction.READ_MERCHANTS, OperatorAction.CHANGE_MERCHANTS)
 async def ask(request: Request, desk: OperatorDesk) -> Response:
-    """Ask for the merchant's name and limits."""
+    """Show the form for the merchant's name and limits."""
     return _page(request, desk)
 
 
@@ -55,7 +55,7 @@ def _page(request: Request, desk: OperatorDesk, errors: dict[str, str] | None = 
 
 @allowed(OperatorAction.READ_MERCHANTS, OperatorAction.CHANGE_MERCHANTS)
 async def add(request: Request, desk: OperatorDesk) -> Response:
-    """Add the merchant and show its credentials. A second click finds that the name is taken."""
+    """Add the merchant and show its credentials. After a second click, the name is already taken."""
     context = service_of(request).context
     if errors := await prove(request, desk):
         return _page(request, desk, errors)
@@ -79,7 +79,7 @@ async def add(request: Request, desk: OperatorDesk) -> Response:
     links = [
         (
             f"{_MERCHANTS}/{new.merchant.merchant_id}",
-            "Go on to the merchant: terms, and the first owner of its team",
+            "Continue to the merchant: terms, and the first owner of its team",
         )
     ]
     shown = {
@@ -116,7 +116,7 @@ async def invite_owner(request: Request, desk: OperatorDesk) -> Response:
     if not errors:
         try:
             reason = reason_of(form.get("reason", ""))
-            # The merchant's audit log gets a neutral reason, and not the operator's address.
+            # The merchant's audit log gets a neutral reason, without the operator's address.
             given = (
                 form.get("name", ""),
                 form.get("email", ""),
@@ -139,7 +139,7 @@ async def invite_owner(request: Request, desk: OperatorDesk) -> Response:
 
 @allowed(OperatorAction.READ_MERCHANTS, OperatorAction.CHANGE_MERCHANTS)
 async def ask_owner(request: Request, desk: OperatorDesk) -> Response:
-    """Ask whom to invite."""
+    """Show the form for the invitation."""
     context, merchant_id = service_of(request).context, id_in_path(request, "merchant_id")
     try:
         merchant = await find_merchant(context, str(merchant_id))

@@ -1,4 +1,4 @@
-"""Everything that is known about one order, in words: what happened, why, and what each installment waits for."""
+"""All facts about one order, in words: its history, the reasons, and the next step of each installment."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def _found(context: Context, asked: str) -> list[tuple[UUID, UUID, str]]:
     try:
         named = UUID(asked)
     except ValueError:
-        # References have printable characters only. The database refuses some others.
+        # References contain only printable characters. The database refuses some other characters.
         return await story.find(context.pool, asked) if asked.isprintable() else []
     merchant_id = await decisions.whose(context.pool, named)
     if merchant_id is not None:

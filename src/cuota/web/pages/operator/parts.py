@@ -1,4 +1,4 @@
-"""The parts of a page of the operator's dashboard: sections with facts, tables and texts, as `operator/page.html` shows them."""
+"""The parts of a page of the operator's dashboard: sections with facts, tables and texts for `operator/page.html`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _YEARS = range(2000, 2300)
 
 
 class ListPage(NamedTuple):
-    """Where a page of a long list begins: after the row at `after`, or at the first row."""
+    """The beginning of a page in a long list: after the row at `after`, or at the first row."""
 
     address: str
     query: dict[str, str]
@@ -27,14 +27,14 @@ class ListPage(NamedTuple):
 
     @staticmethod
     def of(request: Request, address: str, **query: str) -> ListPage:
-        """Read where the page begins from the address. A position that cannot be read is the first page."""
+        """Read the beginning of the page from the address. If the position cannot be read, return the first page."""
         known = {name: value for name, value in query.items() if value}
         return ListPage(address, known, position_of(request.query_params.get("after", "")))
 
     def links(
         self, found: Sequence[ListedT], a_page: int, position: Callable[[ListedT], Position]
     ) -> list[tuple[str, str]]:
-        """Return the links below the list. `found` has one row more than a page if there is a next page."""
+        """Return the links below the list. If there is a next page, `found` has one row more than a page."""
         links = [(self._to(), "First page")] if self.after else []
         if len(found) > a_page:
             at, row_id = position(found[a_page - 1])
@@ -47,7 +47,7 @@ class ListPage(NamedTuple):
 
 
 def position_of(text: str) -> Position | None:
-    """Read a position in a list, as a link of the page before has it. None for one that cannot be read."""
+    """Read a position in a list from a link, or return None if the text cannot be read."""
     at, _, row_id = text.partition("_")
     try:
         found = datetime.fromisoformat(at), UUID(row_id)
@@ -88,7 +88,7 @@ def section(
         "columns": [],
         "rows": [],
         "empty": "",
-        # Charts, and the table with their numbers behind them.
+        # Charts, each with a table of its numbers behind it.
         "charts": [],
         "behind": None,
     }
@@ -101,5 +101,8 @@ def table(
     empty: str,
     links: Iterable[tuple[str, str]] = (),
 ) -> PageContext:
-    """Return a section with a table, or with the text `empty` if there are no rows, and links below as (address, label)."""
+    """Return a section with a table, or with the text `empty` if there are no rows.
+
+    Links below the table are pairs of (address, label).
+    """
     return {**section(title, links=links), "columns": list(columns), "rows": list(rows), "empty": empty}

@@ -1,4 +1,4 @@
-"""One's own passkeys in the operator's dashboard."""
+"""The pages for a person's own passkeys in the operator's dashboard."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _own(request: Request, desk: OperatorDesk) -> OwnPasskeys:
 def _for_everybody(
     handler: Callable[[Request, OwnPasskeys], Awaitable[Response]],
 ) -> Callable[[Request], Awaitable[Response]]:
-    """Make a handler for everybody who is signed in: the passkeys are one's own."""
+    """Make a handler for every signed-in person, because the passkeys are the person's own."""
 
     @allowed(OperatorAction.READ_ORDERS)
     async def run(request: Request, desk: OperatorDesk) -> Response:

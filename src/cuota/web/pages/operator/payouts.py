@@ -1,4 +1,4 @@
-"""The payouts of all merchants: what was sent, what came back, and what an operator must look at."""
+"""The payouts of all merchants: sent payouts, returned payouts, and payouts that an operator must look at."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from cuota.web.service import service_of
 
 A_PAGE = 50
 PAYOUTS = f"{PATH}/payouts"
-# Not a status: payouts of which the bank reported a problem, or did not report in time that it paid them.
+# This filter is not a status. It finds payouts with a problem that the bank reported, or without a confirmation in time.
 _TROUBLED = "look"
-# Not a status either: payouts that wait for somebody to release them.
+# This filter is not a status either. It finds payouts that wait for a release.
 _HELD = "held"
 _WORDS = {
     PayoutStatus.CREATED: ("Waiting", "wait"),
@@ -39,7 +39,7 @@ _WORDS = {
 
 @allowed(OperatorAction.READ_MONEY)
 async def payouts(request: Request, desk: OperatorDesk) -> Response:
-    """List payouts, 50 on a page: of all states or of one, the newest first, or those to look at, the oldest first."""
+    """List payouts, 50 on a page: all or those of one status, newest first, or those to look at, oldest first."""
     context, asked = service_of(request).context, request.query_params.get("status", "")
     view = asked if asked in {_TROUBLED, _HELD, *PayoutStatus} else ""
     at, today = ListPage.of(request, PAYOUTS, status=view), day_at_bank(context.now())
@@ -90,7 +90,7 @@ def _paused(found: list[PausedMerchant]) -> PageContext:
         [cell(each.name, f"{PATH}/merchants/{each.merchant_id}"), cell(when(each.since))] for each in found
     ]
     return table(
-        "Paused after a return, until another bank account is in force",
+        "Paused after a return, until another bank account takes effect",
         [cell("Merchant"), cell("Since")],
         rows,
         text,
@@ -124,7 +124,7 @@ def _listed(found: list[ListedPayout], today: date, view: str, links: list[tuple
 
 
 def address_of(each: ListedPayout) -> str:
-    """Return the address of a payout that can be released, and of the merchant of another one."""
+    """Return the address of the payout's page if the payout can be released, otherwise the address of its merchant's page."""
     if each.held_at is None:
         return f"{PATH}/merchants/{each.merchant_id}"
     return f"{PAYOUTS}/{each.merchant_id}/{each.payout_id}"

@@ -1,4 +1,4 @@
-"""The versions of the policy: what each decided and what became of it, its text, and a trial of another text."""
+"""The versions of the policy: the decisions of each with their results, its text, and a simulation with another text."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COMPARED_DAYS = 30
 
 @allowed(OperatorAction.READ_RISK)
 async def policies(request: Request, desk: OperatorDesk) -> Response:
-    """Show what each version decided in the last 30 days, and the form to try another text."""
+    """Show the decisions of each version in the last 30 days, and the form for a simulation with another text."""
     return await _page(request, desk, await policy_in_force(service_of(request).context))
 
 
@@ -87,7 +87,7 @@ def _record(each: PolicyRecord, policy: Policy) -> list[PageContext]:
 
 @allowed(OperatorAction.READ_RISK)
 async def policy_text(request: Request, desk: OperatorDesk) -> Response:
-    """Show the text of one version, and what it changes in the policy in force."""
+    """Show the text of one version, and its differences from the current policy."""
     context, version = service_of(request).context, request.path_params["version"]
     if not version.isprintable():
         return missing(request)
@@ -112,7 +112,7 @@ async def policy_text(request: Request, desk: OperatorDesk) -> Response:
 
 @allowed(OperatorAction.READ_RISK)
 async def try_policy(request: Request, desk: OperatorDesk) -> Response:
-    """Decide the orders of the last days again with another text. Nothing is changed or stored."""
+    """Decide the orders of the chosen days again with another text. Nothing is changed or stored."""
     context = service_of(request).context
     policy = await policy_in_force(context)
     # Browsers send each line end as two characters, and forms are read without the line end after the last line.

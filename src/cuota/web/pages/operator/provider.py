@@ -1,7 +1,7 @@
-"""Signing in at the company's OpenID Connect provider: the way there, and the page to which the browser comes back.
+"""Signing in at the company's OpenID Connect provider: the redirect to the provider, and the page to which the browser returns.
 
-The way there is a link, not a form: a browser applies the page's Content-Security-Policy to every address to which a form is
-redirected, and a provider may redirect to others.
+The redirect begins with a link, not with a form: a browser applies the page's Content-Security-Policy to every address to which
+a form is redirected, and a provider may redirect to other addresses.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ _SECONDS = int(VISIT_LIFE.total_seconds())
 
 
 def _with_provider(handler: Handler) -> Handler:
-    """Make a handler that exists only where a provider is set, and says so if the provider does not answer.
+    """Make a handler that exists only if a provider is set. If the provider does not answer, a page says so.
 
-    A HEAD request looks only, so it begins and finishes nothing.
+    A HEAD request begins no visit and finishes none.
     """
 
     @wraps(handler)
@@ -104,7 +104,7 @@ async def confirm(request: Request, desk: OperatorDesk) -> Response:
 
 @_with_provider
 async def returned(request: Request) -> Response:
-    """Finish what this browser began at the provider: a sign-in, or a fresh second factor."""
+    """Finish a visit that this browser began at the provider: a sign-in, or a fresh second factor."""
     context, place, before = service_of(request).context, place_of(request), await visit_of(request)
     back = await finish_visit(context, _secret(request), _answer(request))
     if back.session_hash is not None:
@@ -114,14 +114,14 @@ async def returned(request: Request) -> Response:
             return problem(request, 403, "Not confirmed", str(refused), back=(PATH, "Go to the dashboard"))
         return _confirmed(request)
     secret = await enter_by_provider(context, back, before, place)
-    # The page for the second factor leads on if the provider has proved one.
+    # If the provider has proved a second factor, the page for the second factor redirects at once.
     response = see_other(f"{PATH}/code")
     keep_cookie(request, response, secret)
     return response
 
 
 def _answer(request: Request) -> ProviderAnswer:
-    """Read the answer in the address. A parameter that is there twice, or cannot be read, is empty."""
+    """Read the answer in the address. A parameter that occurs twice or cannot be read is empty."""
     known = {
         name: values[0]
         for name in ("state", "code", "error", "iss")

@@ -1,4 +1,4 @@
-"""The part of the system's page about queues: what waits for the background jobs, and since when."""
+"""The section about queues on the system's page: the waiting work of the background jobs, and its age."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from cuota.web.pages.operator.parts import cell, state, table
 from cuota.web.pages.render import PageContext
 
 _MINUTE = timedelta(minutes=1)
-# The queues: their name, what waits there, and the age of the oldest that is worth a look. Jobs look every second, or every few.
+# The queues: the name, the waiting work, and the age from which the oldest entry is marked. Jobs look every second or every few
+# seconds.
 SHOWN = {
     "events": ("Events to put into the merchants' feeds", _MINUTE),
     "webhooks": ("Webhooks due now", 5 * _MINUTE),
@@ -34,8 +35,8 @@ async def queue_section(context: Context) -> PageContext:
     rows = [_row(context, found[name], *words) for name, words in SHOWN.items()]
     made = table("Queues", columns, rows, "")
     words = (
-        "What is due, and no process works on it yet. What waits for a later try is not counted. A queue is short when the background"
-        " jobs run: its oldest entry waits for seconds."
+        "Due entries that no process has claimed yet. Entries that wait for a later retry are not counted. While the background"
+        " jobs run, the oldest entry waits for only a few seconds."
     )
     made["texts"] = [words]
     return made
@@ -59,7 +60,7 @@ def _row(context: Context, queue: Queue, label: str, worth_a_look: timedelta) ->
 
 
 def shown_age(age: timedelta) -> str:
-    """Format how long something waits: `40 seconds`, `12 minutes`, `3 hours`, `2 days`."""
+    """Format how long an entry has waited: `40 seconds`, `12 minutes`, `3 hours`, `2 days`."""
     seconds = max(0, int(age.total_seconds()))
     for size, word in ((86400, "day"), (3600, "hour"), (60, "minute")):
         if seconds >= size:

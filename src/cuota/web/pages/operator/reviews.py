@@ -60,7 +60,7 @@ _ANSWERS = {"approve": approve, "decline": decline}
 
 @allowed(OperatorAction.READ_REVIEWS)
 async def reviews(request: Request, desk: OperatorDesk) -> Response:
-    """List reviews, 50 on a page: those that wait, the earliest deadline first, or those that ended, the newest first."""
+    """List reviews, 50 on a page: waiting ones with the earliest deadline first, or ended ones with the newest first."""
     context, asked = service_of(request).context, request.query_params
     view = ReviewState(asked["state"]) if asked.get("state") in set(ReviewState) else ReviewState.WAITING
     merchant_id = _merchant(asked.get("merchant", ""))
@@ -116,7 +116,9 @@ async def _lead(context: Context, now: datetime) -> str:
         return "Orders whose score is neither good enough to approve nor bad enough to decline"
     soon = f", {found.running_out:,} of them soon" if found.running_out else ""
     verb = "waits" if found.waiting == 1 else "wait"
-    return f"{found.waiting:,} {verb} at all merchants{soon}. What nobody answers in time is declined."
+    return (
+        f"{found.waiting:,} {verb} at all merchants{soon}. An order that nobody answers in time is declined."
+    )
 
 
 def _row(each: ListedReview, view: ReviewState, now: datetime) -> list[PageContext]:
@@ -134,7 +136,7 @@ def _row(each: ListedReview, view: ReviewState, now: datetime) -> list[PageConte
 
 
 def time_left(until: datetime, now: datetime) -> str:
-    """Return how much time is left, in words."""
+    """Return a text with the time that is left."""
     seconds = (until - now).total_seconds()
     if seconds <= 0:
         return "Time is over"
@@ -154,7 +156,7 @@ async def _find(request: Request) -> ReviewedOrder:
 
 @allowed(OperatorAction.READ_REVIEWS, OperatorAction.READ_CONSUMERS)
 async def review(request: Request, desk: OperatorDesk) -> Response:
-    """Show one order that was referred, with the form for the answer if it waits."""
+    """Show one order that was referred, with the form for the answer if the order still waits."""
     return await _page(request, desk, await _find(request))
 
 
@@ -221,7 +223,7 @@ def _links(found: ReviewedOrder) -> list[tuple[str, str]]:
 
 
 async def _consumer(context: Context, found: ReviewedOrder) -> list[PageContext]:
-    """Return the consumer, masked, with what the consumer owes and the plans. A link leads to the page that can show the name."""
+    """Return the masked consumer, with the debt and the plans, and a link to the page that can show the name."""
     consumer_id = found.review.consumer_id
     known = await consumers.read(context.pool, consumer_id)
     if known is None:
@@ -240,7 +242,7 @@ async def _consumer(context: Context, found: ReviewedOrder) -> list[PageContext]
 
 @allowed(OperatorAction.READ_REVIEWS, OperatorAction.READ_CONSUMERS, OperatorAction.ANSWER_REVIEWS)
 async def answer(request: Request, desk: OperatorDesk) -> Response:
-    """Approve or decline, with a reason for the log. If somebody else was faster, the page says so and nothing changes."""
+    """Approve or decline, with a reason for the log. If another person answered first, the page says so and nothing changes."""
     found, given = await _find(request), desk.form.get("answer", "")
     if given not in _ANSWERS:
         return await _page(request, desk, found, {"": "Choose to approve or to decline."})

@@ -1,4 +1,4 @@
-"""How consumers are decided: the policy in force, and what other limits would have decided."""
+"""The rules for deciding about consumers: the current policy, and a simulation with other limits."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ RISK = f"{PATH}/risk"
 DAYS = (1, 7, 30)
 MOST_POINTS = 10_000
 BUSY = "Another page reads the decisions right now. Open this one again in a moment."
-# A simulation reads every decision of its days. One at a time in each process.
+# A simulation reads every decision of its days. Each process allows one simulation at a time.
 one_simulation = asyncio.Lock()
 
 
 @allowed(OperatorAction.READ_RISK)
 async def risk(request: Request, desk: OperatorDesk) -> Response:
-    """Show the policy in force."""
+    """Show the current policy."""
     policy = await policy_in_force(service_of(request).context)
     return _page(request, desk, policy, None)
 
@@ -95,12 +95,12 @@ def _page(
 
 
 def day_options() -> list[PageContext]:
-    """Return the choices of how many days are decided again."""
+    """Return the options for the number of days that are decided again."""
     return [{"value": str(each), "label": "1 day" if each == 1 else f"{each} days"} for each in DAYS]
 
 
 def simulated(found: Simulated, by: str = "these limits") -> PageContext:
-    """Return the table of a simulation. `by` names what the orders were decided by."""
+    """Return the table of a simulation. `by` names the policy or limits that were used."""
     rows = (
         ("Approved then", found.approved), ("Declined then", found.declined), ("Referred then, and not decided", found.referred),
         (f"Approved with {by}", found.would_approve), (f"Declined with {by}", found.would_decline),
@@ -130,7 +130,7 @@ def _row(label: str, tally: DecisionTally) -> list[PageContext]:
 
 @allowed(OperatorAction.READ_RISK)
 async def try_limits(request: Request, desk: OperatorDesk) -> Response:
-    """Decide the orders of the last days again with other limits. Nothing is changed."""
+    """Decide the orders of the chosen days again with other limits. Nothing is changed."""
     context = service_of(request).context
     policy = await policy_in_force(context)
     errors: dict[str, str] = {}
@@ -154,7 +154,7 @@ async def try_limits(request: Request, desk: OperatorDesk) -> Response:
     score = replace(policy.score, threshold=points, refer_from=refer_from)
     other = replace(policy, exposure=exposure, score=score)
     if one_simulation.locked():
-        text = "Somebody tries other limits right now. Send the form again in a moment."
+        text = "Another person is trying other limits right now. Send the form again in a moment."
         return _page(request, desk, policy, None, {"": text})
     async with one_simulation:
         now = context.now()
@@ -163,13 +163,13 @@ async def try_limits(request: Request, desk: OperatorDesk) -> Response:
 
 
 def _points(typed: str) -> int | None:
-    """Return a typed score, or None if the text is none."""
+    """Return a typed score, or None if the text is not a score."""
     points = int(typed) if typed.isascii() and typed.isdigit() and len(typed) <= 5 else MOST_POINTS + 1
     return points if points <= MOST_POINTS else None
 
 
 def _cents(typed: str) -> int | None:
-    """Return a typed amount in cents, or None if the text is no amount of at least one cent."""
+    """Return a typed amount in cents, or None if the text is not an amount of at least one cent."""
     try:
         cents = money.cents_of(typed.removeprefix("$"))
     except money.BadAmount:

@@ -1,4 +1,4 @@
-"""How the installation is: requests and processes, queues, card rails, and the clocks."""
+"""The state of the installation: requests and processes, queues, card rails, and the clocks."""
 
 from __future__ import annotations
 
@@ -64,7 +64,10 @@ async def _facts(context: Context) -> PageContext:
 
 
 async def _database_clock(context: Context) -> str:
-    """Return how much the database's clock differs from this machine's. Sign-ins and leases compare times of several machines."""
+    """Return the difference between the database's clock and this machine's clock.
+
+    Sign-ins and leases compare times of several machines.
+    """
     before = utc_now()
     at = await operator_figures.database_time(context.pool)
     after = utc_now()

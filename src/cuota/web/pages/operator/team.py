@@ -90,13 +90,13 @@ def _role(form: dict[str, str]) -> OperatorRole:
 
 @allowed(OperatorAction.READ_ORDERS)
 async def me(request: Request, desk: OperatorDesk) -> Response:
-    """Redirect to one's own page."""
+    """Redirect to the person's own page."""
     del request
     return see_other(f"{_TEAM}/{desk.visit.person.person_id}")
 
 
 async def _person(request: Request, desk: OperatorDesk) -> Operator:
-    """Return the person in the path: oneself, or another person with the right to see the team. Raises Stop."""
+    """Return the person in the path. Another person's page needs the right to see the team. Raises Stop."""
     person_id = id_in_path(request, "person_id")
     found = await operators.read(service_of(request).context.pool, person_id)
     own = person_id == desk.visit.person.person_id
@@ -107,7 +107,7 @@ async def _person(request: Request, desk: OperatorDesk) -> Operator:
 
 @allowed(OperatorAction.READ_ORDERS)
 async def person(request: Request, desk: OperatorDesk) -> Response:
-    """Show one person: one's own page for everybody, another person's with the right to see the team."""
+    """Show one person. Everybody sees their own page; another person's page needs the right to see the team."""
     return await _person_page(request, desk, await _person(request, desk))
 
 
@@ -133,7 +133,7 @@ async def _person_page(
 
 
 async def _provider(request: Request, found: Operator) -> PageContext | None:
-    """Return the provider's name, and since when the person is linked with an account there. None if there is no provider."""
+    """Return the provider's name, and since when the person's account there is linked. None if no provider is set."""
     context = service_of(request).context
     provider, rules = context.rails.identity, context.settings.provider_rules
     if provider is None or rules is None:
@@ -161,7 +161,7 @@ async def _sessions(
 
 @allowed(OperatorAction.READ_ORDERS)
 async def change(request: Request, desk: OperatorDesk) -> Response:
-    """Change a person's role, remove the person, forget the authenticator app or the provider's account, or mail another link."""
+    """Change the role, remove the person, mail another link, or delete the authenticator app or the linked account."""
     found, context = await _person(request, desk), service_of(request).context
     if errors := await prove(request, desk):
         return await _person_page(request, desk, found, errors)

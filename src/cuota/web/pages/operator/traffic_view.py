@@ -1,4 +1,4 @@
-"""The parts of the system's page about requests: rates and latencies, a chart of the last hour, and the processes."""
+"""The sections about requests on the system's page: rates and latencies, a chart of the last hour, and the processes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from cuota.web.pages.operator.parts import cell, section, state, table
 from cuota.web.pages.render import PageContext
 from cuota.web.server.route import HEALTH
 
-# Worth a look: more than one answer in a hundred is a server error; one in twenty takes longer than half a second.
+# Figures above these limits are marked: more than one percent of server errors, or 95% not answered within half a second.
 MANY_ERRORS = 0.01
 SLOW_SECONDS = 0.5
-# A process writes once a minute. One that is silent for longer has stopped, hangs, or cannot reach the database.
+# A process writes once a minute. A process that is silent for longer has stopped, hangs, or cannot reach the database.
 SILENT = timedelta(seconds=90)
-# Processes that stopped are shown for so long.
+# Stopped processes are shown for this long.
 GONE_AFTER = timedelta(minutes=10)
-# Rows of one hour that are read: those of 150 processes.
+# The most rows of one hour that are read: those of 150 processes.
 MOST_ROWS = 9000
 NOBODY_YET = (
     "No process has reported yet. Each reports within five seconds of its start, and then once a minute."
@@ -31,7 +31,7 @@ NOBODY_YET = (
 
 
 async def traffic_sections(context: Context, alive: int) -> list[PageContext]:
-    """Return the sections. `alive` is the number of processes that hold the lock that shows that they live."""
+    """Return the sections. `alive` is the number of processes that hold the lock of a running process."""
     now = utc_now()
     found = await minutes.since(context.pool, now - timedelta(minutes=MINUTES + 2), MOST_ROWS)
     hour = last_hour(
@@ -63,9 +63,7 @@ def _rates(hour: Hour, found: list[Minute], now: datetime) -> PageContext:
         )
         texts = [summed]
         if hour.refused:
-            texts.append(
-                f"{hour.refused:,} more requests were refused at once, because there was no room for them (503)."
-            )
+            texts.append(f"{hour.refused:,} more requests were refused at once because of overload (503).")
         shown["texts"] = texts
     return shown
 
@@ -138,7 +136,7 @@ def _chart(hour: Hour) -> PageContext:
 
 
 def _milliseconds(seconds: float | None) -> int:
-    """Return the height of a bar. What took longer than the last bound is drawn twice as high as that."""
+    """Return the height of a bar. A duration above the last limit is drawn twice as high as that limit."""
     if seconds is None:
         return 0
     return 10_000 if math.isinf(seconds) else math.ceil(seconds * 1000)

@@ -1,4 +1,4 @@
-"""Phones, cards, addresses and browsers that come close to the velocity limits of the policy, or are above them."""
+"""Phones, cards, addresses and browsers that are close to the velocity limits of the policy, or above them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _WORDS = {
 
 @allowed(OperatorAction.READ_RISK)
 async def velocity(request: Request, desk: OperatorDesk) -> Response:
-    """List what at least half as many orders shared as the policy allows."""
+    """List the values that were used by at least half as many orders as the policy allows."""
     context = service_of(request).context
     if one_simulation.locked():
         sections = [section(texts=[BUSY])]
@@ -46,7 +46,7 @@ async def velocity(request: Request, desk: OperatorDesk) -> Response:
             desk,
             "Velocity",
             here=RISK,
-            lead="What orders of all merchants share, from half of the policy's limit on",
+            lead="Values that orders of all merchants share, from half of the policy's limit",
         ),
         "sections": [*sections, section(links=[(RISK, "Risk")])],
     }
@@ -68,7 +68,7 @@ async def _kind(context: Context, kind: SignalKind, limit: Window) -> PageContex
 
 
 def at_least(limit: Window) -> int:
-    """Return from how many orders on a value is listed: half of the limit, but never one order alone."""
+    """Return the number of orders from which a value is listed: half of the limit, but at least two."""
     return max(2, (limit.orders + 1) // 2)
 
 

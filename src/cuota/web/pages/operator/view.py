@@ -27,12 +27,12 @@ _NAV = (
     ("Log", f"{PATH}/log", OperatorAction.READ_AUDIT),
 )
 _SANDBOX_NAV = ("Sandbox", f"{PATH}/sandbox", OperatorAction.USE_SANDBOX)
-# The texts about what just happened. The query parameter `said` selects one by its key.
+# The texts after an action. The query parameter `said` selects one by its key.
 _SAID = {
     "invited": "The invitation is on its way by e-mail. The link in it works for seven days.",
     "role": "The role was changed. It applies from the next click on.",
     "removed": "The person was removed, and is signed out everywhere.",
-    "factor": "The authenticator app was forgotten, and any passkey. At the next sign-in, the person sets up another.",
+    "factor": "The authenticator app and all passkeys were removed. At the next sign-in, the person sets up another app.",
     "provider": "The account was forgotten. The next sign-in there links one again, by its verified e-mail address.",
     "ended": "The session was ended.",
     **PASSKEYS_SAID,
@@ -40,9 +40,9 @@ _SAID = {
     "changed": "The change is saved. It applies to orders from now on.",
     "terms": "The new version of the terms is saved.",
     "suspended": "The merchant is suspended. New orders are refused within 5 seconds.",
-    "held": "The payouts of the merchant are held. Each waits for somebody to release it, under Payouts.",
+    "held": "The payouts of the merchant are held. A person must release each payout under Payouts.",
     "resumed": "The merchant takes orders again, within 5 seconds.",
-    "released": "The payout is released. The bank is asked at once.",
+    "released": "The payout is released, and is sent to the bank at once.",
     "accepted": "The item is accepted.",
     "approved": "The item is accepted, and with it the merchant is approved.",
     "rejected": "The item is rejected. The merchant reads the reason.",
@@ -56,7 +56,7 @@ _SAID = {
     "reinstated": "The merchant has new credentials.",
     "adjusted": "The correction is booked. It changes the next payout.",
     "decided": "The dispute is decided. The side that lost may appeal once.",
-    "blocked": "The consumer is blocked. New orders are declined; what is owed can still be paid.",
+    "blocked": "The consumer is blocked. New orders are declined; the consumer can still pay open installments.",
     "unblocked": "The block has ended. New orders are decided as usual.",
     "plan-changed": "The plan is changed, and the consumer gets a message with the new plan.",
     "review-approved": "The order is approved. The consumer gets a message with a link, confirms once more, and pays.",
@@ -96,7 +96,7 @@ def common(
 
 
 def _confirm_at(request: Request) -> PageContext | None:
-    """Return where the provider may take the place of a fresh code, or None if it proves no second factor."""
+    """Return the address at which the provider may replace a fresh code, or None if it proves no second factor."""
     rules = service_of(request).settings.provider_rules
     if rules is None or not rules.two_factors:
         return None

@@ -26,10 +26,10 @@ from cuota.web.server.client_address import seen_address
 from cuota.web.service import service_of
 
 PATH = "/operator"
-# Where a sign-in at the company's provider begins. The pages below belong to it.
+# The address at which a sign-in at the company's provider begins. The pages below belong to it.
 PROVIDER = f"{PATH}/provider"
 PLACE = "dashboard page"
-# Another name than the cookie of the merchants' people.
+# The name differs from that of the cookie of the merchants' people.
 _COOKIE = "operator"
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 _SECONDS = int(SESSION_LIFE.total_seconds())
@@ -122,9 +122,9 @@ def allowed(
 def allowed_with_files(
     look: Callable[[Request], Awaitable[object]], *actions: OperatorAction
 ) -> Callable[[OperatorHandler], Callable[[Request], Awaitable[Response]]]:
-    """Make a handler like `allowed` for a form with files, which is read only after the person is known.
+    """Make a handler like `allowed` for a form with files. The form is read only after the person is known.
 
-    `look` looks for what the path names, and raises Stop with the 404 page before anything is read.
+    `look` reads the object that the path names, and raises Stop with the 404 page before the form is read.
     """
 
     def made(handler: OperatorHandler) -> Callable[[Request], Awaitable[Response]]:
@@ -166,7 +166,7 @@ async def prove(request: Request, desk: OperatorDesk) -> dict[str, str]:
         return {}
     typed = desk.form.get("code", "")
     if not typed:
-        # Nothing was tried, so nothing is counted.
+        # No code was entered, so this does not count as an attempt.
         return {"code": "Enter the code of your authenticator app."}
     try:
         await prove_operator_again(service_of(request).context, desk.visit, typed)

@@ -1,1 +1,1 @@
-"""The pages on which a business, its owners and its documents are entered: the same in both dashboards."""
+"""The pages for entering a business, its owners and its documents. Both dashboards have these pages."""

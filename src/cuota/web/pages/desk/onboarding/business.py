@@ -1,4 +1,4 @@
-"""The page on which a business is entered."""
+"""The page for entering a business."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _LEAD = "As the tax office and the register know the business."
 
 
 async def show(request: Request, place: OnboardingPlace) -> Response:
-    """Show the form with what is known."""
+    """Show the form with the stored data."""
     return await _page(request, place)
 
 
 async def _page(request: Request, place: OnboardingPlace, errors: dict[str, str] | None = None) -> Response:
     facts = (await read_checklist(service_of(request).context, place.merchant_id)).facts
     values = _values(facts.business) if facts.business else {}
-    # After somebody else's change, the next try is about what is there now: the person has seen it.
+    # If another person has changed the business, the next attempt is based on the new data, which the person now sees.
     shown = place.shown("Business", _LEAD, values, errors, seen=str(facts.version), types=_types())
     return page(request, "onboarding/business.html", shown, status=400 if errors else 200)
 
@@ -48,7 +48,7 @@ def _values(business: Business) -> dict[str, str]:
 
 
 async def save(request: Request, place: OnboardingPlace) -> Response:
-    """Save the business. All wrong fields are named at once, and nothing that was typed is lost."""
+    """Save the business. If a field is wrong, the page shows all errors and keeps all typed values."""
     context: Context = service_of(request).context
     seen = place.form.get("seen", "")
 

@@ -1,4 +1,4 @@
-"""The checklist in words, for both dashboards."""
+"""The texts of the checklist, for both dashboards."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cuota.web.pages.render import PageContext
 
 
 def item_row(each: ChecklistItem, address: str, *, names: bool) -> PageContext:
-    """Return the values of one item. `names`: say who decided, which only the operator's people read."""
+    """Return the values of one item. `names`: include who decided, which only the operator's people may read."""
     word, kind = STATE_WORDS[each.state]
     return {
         "label": ITEM_WORDS[each.item],
@@ -19,12 +19,12 @@ def item_row(each: ChecklistItem, address: str, *, names: bool) -> PageContext:
 
 
 def decided_words(each: ChecklistItem, *, names: bool) -> str:
-    """Say when and why the item is in its state, or what was decided before the last change; empty if nothing was decided."""
+    """Return when and why the item got its state, or the decision before the last change; empty if there was no decision."""
     decision = each.decision
     if decision is None:
         return ""
     by = f" by {decision.decider}" if names else ""
-    # The reason of an acceptance is for the operator's log.
+    # The reason of an acceptance is only in the operator's log.
     why = f": {decision.reason}" if names or not decision.accepted else ""
     decided = f"{when(decision.decided_at)}{by}"
     if each.state is not ItemState.TO_CHECK:

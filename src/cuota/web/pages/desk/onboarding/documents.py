@@ -1,4 +1,4 @@
-"""The page to which documents are sent."""
+"""The page for sending documents."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LEAD = "Such as the registration, the letter with the EIN, and an identity card
 
 
 def document_row(each: MerchantDocument, root: str, *, theirs: bool) -> PageContext:
-    """Return the values of one document. The merchant's people are not told which person of the operator sent one."""
+    """Return the values of one document. The merchant's people do not see which person of the operator sent it."""
     return {
         "kind": DOCUMENT_WORDS[each.kind],
         "name": each.name,
@@ -54,7 +54,7 @@ async def _page(request: Request, place: OnboardingPlace, errors: dict[str, str]
 
 
 async def add(request: Request, place: OnboardingPlace) -> Response:
-    """Store the files. Their type is judged by their content, like that of evidence."""
+    """Store the files. Their type is determined by their content, like that of evidence."""
     kind = place.form.get("kind", "")
 
     async def change(hand: Hand) -> None:
@@ -79,7 +79,7 @@ async def find(request: Request, place: OnboardingPlace) -> EvidenceFile:
 
 
 async def ask_remove(request: Request, place: OnboardingPlace) -> Response:
-    """Ask before a document is deleted."""
+    """Ask for a confirmation before a document is deleted."""
     return await _remove_page(request, place)
 
 

@@ -1,4 +1,4 @@
-"""Runs a change that a form of the onboarding asks for, and returns the errors of the form."""
+"""Makes a change that an onboarding form requests, and returns the errors of the form."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cuota.web.pages.desk.onboarding.place import OnboardingPlace
 
 
 async def done(place: OnboardingPlace, change: Callable[[Hand], Awaitable[object]]) -> dict[str, str]:
-    """Check the second factor and the reason, and make the change. Return the errors; empty if it is made."""
+    """Check the second factor and the reason, and make the change. Return the errors; empty if the change was made."""
     if errors := await place.prove():
         return errors
     try:

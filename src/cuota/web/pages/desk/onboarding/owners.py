@@ -1,4 +1,4 @@
-"""The pages on which the owners of a business are named."""
+"""The pages for entering the owners of a business."""
 
 from __future__ import annotations
 
@@ -94,20 +94,20 @@ def _one_page(
     row = owner_row(found, place.root, theirs=place.theirs)
     values = {
         "share": percent_text(found.details.share), "controlling": "yes" if found.details.controlling else "",
-        # An operator's form is empty here: a name that stays as it is need not be shown.
+        # The form of an operator is empty here, so that an unchanged name need not be shown.
         **({"name": found.details.name, "born": found.details.born_text} if place.theirs else {}),
     }  # fmt: skip
     shown = place.shown(
         str(row["name"]), "", values, errors, one=row, seen=str(found.version), theirs=place.theirs
     )
     if errors:
-        # A box that was not ticked sends nothing.
+        # A browser sends nothing for an unchecked box.
         shown["values"] = {**values, "controlling": "", **place.form}
     return page(request, "onboarding/owner.html", shown, status=400 if errors else 200)
 
 
 async def change_one(request: Request, place: OnboardingPlace) -> Response:
-    """Change what is known about an owner, or remove the person."""
+    """Change the data of an owner, or remove the owner."""
     context = service_of(request).context
     found = await _find(context, request, place)
 
@@ -127,7 +127,7 @@ async def change_one(request: Request, place: OnboardingPlace) -> Response:
 
 
 def _completed(place: OnboardingPlace, known: OwnerDetails) -> dict[str, str]:
-    """Return the form, in which an operator's empty fields stay as they were."""
+    """Return the form. In an operator's form, empty fields keep their stored values."""
     if place.theirs:
         return place.form
     kept = {"name": known.name, "born": known.born.isoformat()}

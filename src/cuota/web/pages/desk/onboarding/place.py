@@ -1,4 +1,4 @@
-"""What differs between the two dashboards for the pages of the onboarding."""
+"""The differences between the two dashboards for the onboarding pages."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from cuota.web.pages.render import PageContext
 class OnboardingPlace:
     """The onboarding of one merchant in one dashboard. `root` is the address of the checklist.
 
-    `theirs`: the person is of the merchant's team, and sees everything. The operator's people see masked names, and each of their forms
-    asks for a reason and a fresh code.
+    `theirs`: the person belongs to the merchant's team, and sees everything. The operator's people see masked names, and each
+    of their forms asks for a reason and a fresh code.
     """
 
     root: str
@@ -30,11 +30,11 @@ class OnboardingPlace:
     files: tuple[tuple[str, bytes], ...]
     theirs: bool
     asks_code: bool
-    # Returns the values of the page's frame, by its title and lead.
+    # Returns the values of the page's frame for this title and lead.
     frame: Callable[[str, str], PageContext]
-    # Checks the second factor if this dashboard asks for one. Returns the errors by the form's field.
+    # Checks the second factor if this dashboard requires one. Returns the errors by the form's field.
     prove: Callable[[], Awaitable[dict[str, str]]]
-    # Returns who changes something. Raises BadTeam if a reason is missing.
+    # Returns the actor of a change. Raises BadTeam if a reason is missing.
     hand: Callable[[], Hand]
     missing: Callable[[], Response]
 
@@ -48,7 +48,7 @@ class OnboardingPlace:
     def shown(
         self, title: str, lead: str, values: dict[str, str], errors: dict[str, str] | None, **more: object
     ) -> PageContext:
-        """Return the values of a page with a form. What was typed stays in the form if there are errors."""
+        """Return the values of a page with a form. If there are errors, the typed values stay in the form."""
         page: PageContext = {
             **self.frame(title, lead),
             "address": self.root,

@@ -1,4 +1,4 @@
-"""The pages about merchants that are more than limits and terms: the list, the onboarding, the suspension."""
+"""The larger pages about merchants: the list, the onboarding, the suspension."""
 
 from cuota.web.pages.operator.merchant import findings, items, listing, onboarding, suspension
 

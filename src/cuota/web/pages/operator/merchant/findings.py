@@ -1,4 +1,4 @@
-"""A possible match of a merchant's name with a list: both names side by side, and the form that clears or confirms it."""
+"""A possible match of a merchant's name with an entry of a list: both names side by side, and the form for the decision."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class _Found:
 
 
 async def _find(request: Request) -> _Found:
-    """Return the finding in the path, about a name as it is now. Raises Stop with the 404 page."""
+    """Return the finding in the path, if it is about a current name. Raises Stop with the 404 page."""
     context, merchant = service_of(request).context, await merchant_in_path(request)
     finding_id = id_in_path(request, "finding_id")
     opened = await read_checklist(context, merchant.merchant_id)
@@ -58,7 +58,7 @@ async def _find(request: Request) -> _Found:
 
 @allowed(*_DECIDES)
 async def finding(request: Request, desk: OperatorDesk) -> Response:
-    """Show both names. The log keeps who looked at an owner's name."""
+    """Show both names. The log records who looked at an owner's name."""
     found = await _find(request)
     if request.method != "HEAD":
         subject = f"{found.merchant.name}, {found.finding.list_name} {found.finding.entry}"
@@ -110,7 +110,7 @@ def _decided(one: Finding) -> str:
 
 @allowed(*_DECIDES)
 async def decide(request: Request, desk: OperatorDesk) -> Response:
-    """Clear or confirm."""
+    """Clear or confirm the match."""
     found, do = await _find(request), desk.form.get("do", "")
     context, merchant = service_of(request).context, found.merchant
 
@@ -128,7 +128,7 @@ async def decide(request: Request, desk: OperatorDesk) -> Response:
 
 @allowed(*_DECIDES)
 async def screen_again(request: Request, desk: OperatorDesk) -> Response:
-    """Screen all names now. If the rail does not answer, the page says so, and the job tries again."""
+    """Screen all names now. If the rail does not answer, the page says so, and the job retries."""
     merchant, context = await merchant_in_path(request), service_of(request).context
 
     async def act(reason: str) -> None:

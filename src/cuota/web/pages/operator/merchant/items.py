@@ -1,4 +1,4 @@
-"""One item of a merchant's checklist: what is there to be looked at, and the form that accepts or rejects it."""
+"""One item of a merchant's checklist: its data, and the form that accepts or rejects it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from cuota.web.pages.render import PageContext, page
 from cuota.web.service import service_of
 
 _DECIDES = (OperatorAction.READ_MERCHANTS, OperatorAction.DECIDE_ONBOARDING)
-# The pages on which these are entered.
+# The addresses of the pages for entering these items.
 _FORMS = {Item.BUSINESS: "business", Item.OWNERS: "owners", Item.DOCUMENTS: "documents"}
 
 
@@ -87,7 +87,7 @@ async def item_page(
 
 
 def _would_approve(found: Merchant, opened: OpenedOnboarding, one: ChecklistItem) -> bool:
-    """Whether accepting this item approves the merchant, because all others are accepted."""
+    """Whether accepting this item approves the merchant, because all other items are accepted."""
     others = (each for each in opened.checklist.items if each.item is not one.item)
     return found.onboarding is not Onboarding.APPROVED and all(
         each.state is ItemState.ACCEPTED for each in others
@@ -96,7 +96,7 @@ def _would_approve(found: Merchant, opened: OpenedOnboarding, one: ChecklistItem
 
 @allowed(*_DECIDES)
 async def decide(request: Request, desk: OperatorDesk) -> Response:
-    """Accept or reject the item that the person saw."""
+    """Accept or reject the item in the version that the person saw."""
     found, which = await _find(request)
     context, do = service_of(request).context, desk.form.get("do", "")
 
@@ -116,7 +116,7 @@ async def decide(request: Request, desk: OperatorDesk) -> Response:
 
 @allowed(*_DECIDES)
 async def reveal(request: Request, desk: OperatorDesk) -> Response:
-    """Show the owners' names and dates of birth once. The log keeps who looked, and why."""
+    """Show the owners' names and dates of birth once. The log records the person and the reason."""
     found = await merchant_in_path(request)
 
     async def act(reason: str) -> None:

@@ -1,4 +1,4 @@
-"""The list of merchants: found by name or id, in one state or in any, by name or the newest first."""
+"""The list of merchants: searched by name or id, filtered by state, sorted by name or the newest first."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ _EMPTY = {
 
 @allowed(OperatorAction.READ_MERCHANTS)
 async def listed(request: Request, desk: OperatorDesk) -> Response:
-    """List the merchants, 50 on a page. The whole id of a merchant leads to its page."""
+    """List the merchants, 50 on a page. A search for a whole id opens the merchant's page."""
     pool, asked = service_of(request).context.pool, _query_of(request)
     if (found_id := await _by_id(pool, asked.text)) is not None:
         return see_other(f"{MERCHANTS}/{found_id}")
     after = request.query_params.get("after", "")
     found = await _page_of(pool, asked, after)
     shown = found[:A_PAGE]
-    # The first page counts by itself if all merchants are on it.
+    # If all merchants are on the first page, their number is known without a count in the database.
     whole = not after and len(found) <= A_PAGE
     count = len(found) if whole else await merchant_list.count(pool, asked)
     checks = await merchant_list.to_check(pool, [each.merchant_id for each in shown])
@@ -82,7 +82,7 @@ def _options(words: dict[MerchantState, tuple[str, str]]) -> list[PageContext]:
 
 
 def _query_of(request: Request) -> MerchantQuery:
-    """Read what is asked from the address. Values that do not exist count as not given."""
+    """Read the filters from the address. Unknown values are ignored."""
     given = request.query_params
     text = "".join(char for char in given.get("q", "").strip()[:LONGEST_TEXT] if char.isprintable())
     of_state, sort = given.get("state", ""), given.get("sort", "")
@@ -102,7 +102,7 @@ async def _by_id(pool: Pool, text: str) -> UUID | None:
 
 
 async def _page_of(pool: Pool, asked: MerchantQuery, after: str) -> list[ListedMerchant]:
-    """Return one row more than a page, if there is a next page."""
+    """Return one row more than fits on a page, if there is a next page."""
     if asked.sort is MerchantSort.NEWEST:
         return await merchant_list.newest(pool, asked, position_of(after), A_PAGE + 1)
     name = after[:LONGEST_TEXT] if after.isprintable() else ""
@@ -123,7 +123,7 @@ def _at(created_at: datetime, last: ListedMerchant) -> str:
 
 
 def _address(asked: MerchantQuery, after: str = "") -> str:
-    """Return the address of a page of the list, which can be sent to a colleague."""
+    """Return the address of a page of the list, which a person can send to a colleague."""
     sort = "" if asked.sort is MerchantSort.NAME else asked.sort.value
     given = {"q": asked.text, "state": asked.state or "", "sort": sort, "after": after}
     query = urlencode({name: text for name, text in given.items() if text})
@@ -131,7 +131,7 @@ def _address(asked: MerchantQuery, after: str = "") -> str:
 
 
 def _summary(asked: MerchantQuery, count: int) -> str:
-    """Say how many there are, and what is filtered."""
+    """Return a text with the number of merchants and the filters."""
     many = f"More than {MOST_COUNTED:,} merchants" if count > MOST_COUNTED else f"{count:,} merchants"
     said = "1 merchant" if count == 1 else many
     if asked.state is not None:

@@ -1,4 +1,4 @@
-"""What a merchant is owed, and by which terms: the part of its page for people who may see money."""
+"""A merchant's balance and terms: the part of the merchant's page for people who may see money."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cuota.web.pages.render import PageContext
 
 
 async def money_sections(context: Context, found: Merchant) -> list[PageContext]:
-    """Return the sections about what the merchant is owed, and by which terms."""
+    """Return the sections about the merchant's balance and terms."""
     merchant_id, pool = found.merchant_id, context.pool
     owed = await balance.read(pool, merchant_id, context.now())
     terms = await versions.read_all(pool, merchant_id)

@@ -1,4 +1,4 @@
-"""The onboarding of a merchant: the checklist, and the forms with which the operator fills it in for the merchant."""
+"""The onboarding of a merchant: the checklist, and the forms with which the operator can fill it in for the merchant."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def root_of(found: Merchant) -> str:
 
 @allowed(OperatorAction.READ_MERCHANTS)
 async def checklist(request: Request, desk: OperatorDesk) -> Response:
-    """Show the five items with their states and who decided when."""
+    """Show the five items with their states, their decisions, and who decided when."""
     found, context = await merchant_in_path(request), service_of(request).context
     opened = await read_checklist(context, found.merchant_id)
     rows = [_row(opened.checklist[item], f"{root_of(found)}/items/{item}") for item in Item]
@@ -104,7 +104,7 @@ async def add_documents(request: Request, desk: OperatorDesk) -> Response:
 
 @allowed(*_MAY_FILL)
 async def document(request: Request, desk: OperatorDesk) -> Response:
-    """Download a document. The log keeps who looked."""
+    """Download a document. The log records who downloaded it."""
     found = await merchant_in_path(request)
     file = await documents_page.find(request, _place(request, desk, found))
     if request.method != "HEAD":

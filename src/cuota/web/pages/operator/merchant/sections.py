@@ -1,4 +1,4 @@
-"""What is known about each item of a checklist, as sections of a page."""
+"""The stored data of each checklist item, as sections of a page."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _screening(context: Context, opened: OpenedOnboarding, root: str, *, decides
         cell("Alike", amount=True),
     ]
     rows = [_finding(each, root, decides=decides) for each in screening.findings]
-    empty = "No name is like one on the lists." if screening.screened_at else ""
+    empty = "No name is similar to a name on the lists." if screening.screened_at else ""
     return [section(texts=texts, pairs=pairs), table("Possible matches", columns, rows, empty)]
 
 

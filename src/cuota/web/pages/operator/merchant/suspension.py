@@ -1,4 +1,4 @@
-"""Suspend a merchant and let it go on, on a page that says what happens before the button is pressed."""
+"""Suspends and resumes a merchant. The page shows the effect before the person presses the button."""
 
 from __future__ import annotations
 
@@ -26,12 +26,14 @@ from cuota.web.pages.operator.visit import OperatorDesk, allowed
 from cuota.web.pages.render import PageContext, page
 from cuota.web.service import service_of
 
-_GO_ON = "Captures, voids, refunds, plans, disputes and webhooks go on, and the dashboard of the merchant's team too."
+_GO_ON = (
+    "Captures, voids, refunds, plans, disputes, webhooks and the dashboard of the merchant's team still work."
+)
 
 
 @allowed(OperatorAction.READ_MERCHANTS, OperatorAction.SUSPEND_MERCHANTS)
 async def ask(request: Request, desk: OperatorDesk) -> Response:
-    """Say what a suspension does, or what its end does."""
+    """Return a text with the effect of a suspension, or of its end."""
     return await _page(request, desk, await merchant_in_path(request))
 
 
@@ -57,7 +59,7 @@ async def _page(
 async def _texts(context: Context, found: Merchant, held: Holds) -> list[str]:
     count, amount = await holds.could_stop(context.pool, found.merchant_id)
     waits = f"{count:,} payout{'' if count == 1 else 's'}, {money.shown(amount, found.currency)} together"
-    now = f"{waits}, which the bank was not asked about yet, and " if count else ""
+    now = f"{waits}, which were not sent to the bank yet, and " if count else ""
     stops = f"A hold of payouts stops {now}every payout that closes from now on."
     if not found.suspended:
         refused = "New orders and checkouts are refused within 5 seconds. Shoppers in an open checkout read that the shop cannot take the payment."
@@ -66,7 +68,7 @@ async def _texts(context: Context, found: Merchant, held: Holds) -> list[str]:
     texts = [f"Suspended since {when(since)}. {_GO_ON}" if since else _GO_ON]
     if words := hold_words(held):
         texts.append(
-            f"Payouts are {words}. Payouts that are held stay held after that, until somebody releases each."
+            f"Payouts are {words}. Held payouts stay held after that, until a person releases each of them."
         )
         return texts
     return [*texts, stops]
@@ -74,7 +76,7 @@ async def _texts(context: Context, found: Merchant, held: Holds) -> list[str]:
 
 @allowed(OperatorAction.READ_MERCHANTS, OperatorAction.SUSPEND_MERCHANTS)
 async def change(request: Request, desk: OperatorDesk) -> Response:
-    """Suspend, hold the payouts too, or resume."""
+    """Suspend the merchant, also hold its payouts, or resume the merchant."""
     found, do = await merchant_in_path(request), desk.form.get("do", "")
 
     async def act(reason: str) -> None:

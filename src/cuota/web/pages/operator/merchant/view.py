@@ -1,4 +1,4 @@
-"""What the pages of one merchant share: the merchant in the path, its state in words, and its facts."""
+"""The common parts of one merchant's pages: the merchant in the path, a text about its state, and its facts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def merchant_address(found: Merchant) -> str:
 
 
 async def standing(context: Context, found: Merchant, live: int) -> PageContext:
-    """Return the section that says what the merchant may do now, with links to what can be done about it."""
+    """Return the section about the merchant's current permissions, with links to the possible actions."""
     since = await merchants.suspended_since(context.pool, found.merchant_id)
     opened = await read_checklist(context, found.merchant_id)
     address = merchant_address(found)
@@ -65,7 +65,7 @@ def _orders(found: Merchant, since: datetime | None, live: int, *, sandbox: bool
 
 
 def _onboarding(found: Merchant, opened: OpenedOnboarding) -> str:
-    """Say whether the merchant is approved, and what is to be checked."""
+    """Return a text that says whether the merchant is approved, and which items the operator must check."""
     checklist = opened.checklist
     waits = sum(each.state is ItemState.TO_CHECK for each in checklist.items)
     done = sum(each.state is ItemState.ACCEPTED for each in checklist.items)
@@ -74,7 +74,7 @@ def _onboarding(found: Merchant, opened: OpenedOnboarding) -> str:
         Onboarding.OPEN: f"not approved: {done} of {len(checklist.items)} items are accepted",
         Onboarding.APPROVED: "approved",
     }[found.onboarding]
-    # A bank account alone is no onboarding.
+    # If a merchant has only a bank account, its onboarding has not begun.
     facts = opened.facts
     begun = found.onboarding is not Onboarding.NONE or facts.version or facts.owners or facts.documents
     return f"{words}, {waits} to check" if waits and begun else words
@@ -100,7 +100,7 @@ def _own_limits(found: Merchant) -> str:
 
 
 def hold_words(held: holds.Holds) -> str:
-    """Say why and since when payouts are held; empty if they are not."""
+    """Return a text with the reason and the beginning of a hold of payouts; empty if payouts are not held."""
     if held.unapproved_since is not None:
         return f"held since {when(held.unapproved_since)}, because the merchant is not approved"
     if held.held_since is not None:
