@@ -13,7 +13,7 @@ import pytest
 from cuota.core.payout.arrival import day_at_bank
 from cuota.core.payout.calendar import next_business_day
 from cuota.db.payout import holds, operator_list
-from cuota.db.payout.holds import HoldReason
+from cuota.db.payout.holds import HoldReason, Release
 from cuota.db.verify.recalculate import verify
 from cuota.flows.context import Context
 from cuota.flows.merchant.manage_merchants import BadMerchant, MerchantTerms, create_merchant
@@ -110,8 +110,8 @@ async def test_of_many_clicks_one_releases_and_the_bank_pays_once(
     results = await asyncio.gather(
         *(release_payout(context, merchant_id, payout_id) for _ in range(5)), return_exceptions=True
     )
-    assert results.count(None) == 1
-    assert all("not held any more" in str(each) for each in results if each is not None)
+    assert results.count(Release.RELEASED) == 1
+    assert all("not held any more" in str(each) for each in results if each is not Release.RELEASED)
     await asyncio.gather(*(sent(context) for _ in range(3)))
     assert await bank_paid(context, payout_id) == [12_345]
 

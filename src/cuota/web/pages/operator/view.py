@@ -41,6 +41,7 @@ _SAID = {
     "held": "The payouts of the merchant are held. Each waits for somebody to release it, under Payouts.",
     "resumed": "The merchant takes orders again, within 5 seconds.",
     "released": "The payout is released. The bank is asked at once.",
+    "given-back": "The amount is back in the merchant's balance. The next payout pays it to the account in force then.",
     "accepted": "The item is accepted.",
     "approved": "The item is accepted, and with it the merchant is approved.",
     "rejected": "The item is rejected. The merchant reads the reason.",
