@@ -9,8 +9,11 @@ from uuid import UUID
 import pytest
 
 from cuota.core.operator.role import OperatorRole
+from cuota.core.risk.block import BlockKind
 from cuota.db.desk.orders import BEYOND
 from cuota.db.operator import operator_log
+from cuota.flows.merchant.suspend_merchant import suspend_merchant
+from cuota.flows.risk.block_consumer import block_consumer
 from cuota.web.pages.operator import reviews as operator_reviews
 from cuota.work.due_orders import settle_due_orders
 from support import reviews
@@ -68,6 +71,22 @@ async def test_the_page_of_a_review_has_the_facts_in_words_and_the_consumer_mask
     assert "J•• R••" in page.text
     for secret in ("Refertest", PROFILE.email, PROFILE.address.line1):
         assert secret not in page.answer.text
+
+
+async def test_the_page_warns_before_an_approval_that_a_suspension_or_a_block_makes_useless(
+    operator: OperatorStaff, refer: Callable[..., Any], merchant: Merchant
+) -> None:
+    order = await refer()
+    context = merchant.service.context
+    await operator.enter(OperatorRole.RISK)
+    page = await operator.open(address(order))
+    assert "After an approval" not in page.text
+    await suspend_merchant(context, str(merchant.merchant_id), hold=False)
+    consumer_id = (await reviews.stored(merchant.service, order))["consumer_id"]
+    await block_consumer(context, consumer_id, BlockKind.MISUSE, "stolen card", None, by="Ana")
+    page = await operator.open(address(order))
+    assert f"{merchant.name} is suspended. After an approval, the consumer cannot confirm" in page.text
+    assert "The consumer is blocked. After an approval, the order is declined" in page.text
 
 
 async def test_an_approval_needs_a_reason_stands_in_the_log_and_lets_the_consumer_go_on(
