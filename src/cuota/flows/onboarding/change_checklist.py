@@ -18,6 +18,9 @@ from cuota.flows.desk.record import Actor, AuditNote, record
 from cuota.flows.onboarding.read_checklist import OpenedOnboarding, read_checklist
 from cuota.flows.operator.log_action import OperatorActor, OperatorNote, log_action, tell_merchant
 
+# Stands in the logs if an approval follows from what a merchant changed.
+SERVICE = OperatorActor(None, job="onboarding")
+
 
 @dataclass(frozen=True, slots=True)
 class Hand:
@@ -50,7 +53,7 @@ async def changing(
     """Change what a checklist is made of, in one transaction, under the merchant's lock. The block gets what is there before.
 
     At the end, the merchant is approved if all items are accepted, and no longer approved if one is rejected; `actor` then stands in
-    the logs. `renames`: the names to screen may be others, and are then screened at once.
+    the logs, or the service if it is the merchant. `renames`: the names to screen may be others, and are then screened at once.
     """
     async with context.pool.session() as session, session.transaction():
         await onboardings.lock(session, merchant_id)
@@ -81,9 +84,12 @@ async def _settle(
     actor: Actor | OperatorActor,
     after: OpenedOnboarding,
 ) -> None:
-    """Approve the merchant, or withdraw the approval. Only the operator decides, so nothing follows from what a merchant changes."""
+    """Approve the merchant, or withdraw the approval.
+
+    Only the operator rejects. A merchant that takes a change back is approved, if the operator has accepted all that is there now.
+    """
     if isinstance(actor, Actor):
-        return
+        actor = SERVICE
     before = await onboardings.standing(session, merchant_id)
     if after.checklist.approved and before is not Onboarding.APPROVED:
         new, action, reason = (
