@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID
@@ -13,6 +14,7 @@ from cuota.core.risk.block import BlockKind
 from cuota.db.desk.orders import BEYOND
 from cuota.db.operator import operator_log
 from cuota.flows.merchant.suspend_merchant import suspend_merchant
+from cuota.flows.privacy.export_consumer import export_consumer
 from cuota.flows.risk.block_consumer import block_consumer
 from cuota.web.pages.operator import reviews as operator_reviews
 from cuota.work.due_orders import settle_due_orders
@@ -138,6 +140,30 @@ async def test_of_two_reviewers_the_second_is_told_who_was_faster(
     assert (await merchant.read(order))["orderStatus"] == "Created"
     entries = await operator_log.page(second.service.context.pool, BEYOND, 9, about=UUID(order["orderId"]))
     assert [each.action for each in entries] == ["review.decline.refused", "review.decline", "review.approve"]
+
+
+async def test_the_link_that_the_consumer_got_is_shown_to_nobody_who_reads_the_messages(
+    operator: OperatorStaff, refer: Callable[..., Any], merchant: Merchant
+) -> None:
+    """With the link, anybody could cancel the order."""
+    phone = phone_number()
+    order = await refer(phone=phone)
+    await reviews.approve(merchant.service, order)
+    (text,) = await reviews.texts_to(merchant.service, phone)
+    token = order["redirectUrl"].partition("token=")[2]
+    assert token in text
+    consumer_id = (await reviews.stored(merchant.service, order))["consumer_id"]
+    await operator.enter(OperatorRole.SUPPORT)
+    for address_of in (f"/operator/consumers/{consumer_id}", f"/operator/consumers/{consumer_id}/messages"):
+        page = await operator.open(address_of)
+        assert "You can complete your order" in page.text
+        assert token not in page.answer.text
+    page = await operator.press("messages", reason="the consumer asked")
+    assert phone in page.text
+    assert token not in page.answer.text
+    exported = await export_consumer(merchant.service.context, phone)
+    assert "You can complete your order" in json.dumps(exported["orders"])
+    assert token not in json.dumps(exported["orders"])
 
 
 async def test_a_second_click_is_no_error(operator: OperatorStaff, refer: Callable[..., Any]) -> None:
