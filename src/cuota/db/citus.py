@@ -148,6 +148,7 @@ _FUNCTIONS = {
     "resume_payouts": _BY_MERCHANT[0],
     "hold_payouts": _BY_MERCHANT[0],
     "release_payout": _BY_MERCHANT[0],
+    "release_would": _BY_MERCHANT[0],
     "reserve_exposure": _BY_CONSUMER[0],
     "reserve_waiver": _BY_CONSUMER[0],
     "finish_reservation": _BY_CONSUMER[0],

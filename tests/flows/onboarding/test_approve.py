@@ -275,6 +275,12 @@ async def test_no_name_date_of_birth_or_document_is_readable_in_the_database(
         column = "about" if table == "operator_log" else "merchant_id"
         rows = await context.pool.fetch(f"SELECT t::text AS row FROM {table} t WHERE {column} = $1", new)
         for row in rows:
-            for secret in ("Rivera", "Northwind Outfitters", "1979", "3456789", "Registered in California"):
+            for secret in (
+                "Rivera",
+                "Northwind Outfitters",
+                "1979-03-09",
+                "3456789",
+                "Registered in California",
+            ):
                 assert secret not in row["row"], (table, secret)
                 assert secret.encode().hex() not in row["row"], (table, secret)

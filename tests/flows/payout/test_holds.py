@@ -12,14 +12,16 @@ import pytest
 
 from cuota.core.payout.arrival import day_at_bank
 from cuota.core.payout.calendar import next_business_day
+from cuota.db.merchant import merchants
 from cuota.db.payout import holds, operator_list
-from cuota.db.payout.holds import HoldReason
+from cuota.db.payout.holds import HoldReason, Release
 from cuota.db.verify.recalculate import verify
 from cuota.flows.context import Context
 from cuota.flows.merchant.manage_merchants import BadMerchant, MerchantTerms, create_merchant
 from cuota.flows.merchant.suspend_merchant import resume_merchant, suspend_merchant
 from cuota.flows.payout.release_payout import release_payout
 from cuota.flows.payout.send_payouts import send_payouts
+from support.db.locks import holder
 from support.db.settled import PAYOUTS, closed, cutoff_of, rows, settled
 from support.onboarding import approve
 from support.own_service import Own
@@ -110,8 +112,8 @@ async def test_of_many_clicks_one_releases_and_the_bank_pays_once(
     results = await asyncio.gather(
         *(release_payout(context, merchant_id, payout_id) for _ in range(5)), return_exceptions=True
     )
-    assert results.count(None) == 1
-    assert all("not held any more" in str(each) for each in results if each is not None)
+    assert results.count(Release.RELEASED) == 1
+    assert all("not held any more" in str(each) for each in results if each is not Release.RELEASED)
     await asyncio.gather(*(sent(context) for _ in range(3)))
     assert await bank_paid(context, payout_id) == [12_345]
 
@@ -256,3 +258,22 @@ async def test_suspending_without_a_hold_leaves_payouts_alone(context: Context, 
 async def test_who_is_not_suspended_is_not_resumed(context: Context, merchant_id: UUID) -> None:
     with pytest.raises(BadMerchant, match="is not suspended"):
         await resume_merchant(context, str(merchant_id))
+
+
+async def test_a_merchant_that_is_not_suspended_never_keeps_a_hold_whoever_was_faster(
+    own: Own, context: Context, merchant_id: UUID
+) -> None:
+    """A person suspends with a hold while another one resumes."""
+    await suspend_merchant(context, str(merchant_id), hold=False)
+    name = str(merchant_id)
+    async with holder(own.where) as other:
+        await other.run("SELECT 1 FROM merchants WHERE merchant_id = $1 FOR UPDATE", merchant_id)
+        suspension = asyncio.ensure_future(suspend_merchant(context, name, hold=True))
+        await other.until_waits(suspension)
+        resumption = asyncio.ensure_future(resume_merchant(context, name))
+        await other.until_waits(resumption, 2)
+    await asyncio.gather(resumption, suspension)
+    found = await merchants.read(context.pool, merchant_id)
+    assert found is not None
+    held = (await holds.read(context.pool, merchant_id)).held_since is not None
+    assert held == found.suspended

@@ -158,7 +158,7 @@ def _missing(item: Item, facts: OnboardingFacts) -> str:
             else "No owner was named yet."
         )
     if item is Item.BANK and facts.account is None:
-        return "There is no bank account yet: the payment provider enters it."
+        return "There is no bank account yet. An owner or an admin adds it under Payouts, Bank account."
     if item is Item.DOCUMENTS and not facts.documents:
         return "No document was sent yet."
     return ""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 _DOT = "\N{BULLET}"
+_TOKEN = re.compile(r"(?<=[?&]token=)[0-9A-Za-z_-]+", re.ASCII)
 
 
 def masked_name(name: str) -> str:
@@ -19,3 +22,8 @@ def masked_email(email: str) -> str:
 def masked_phone(phone: str) -> str:
     """Return the last four digits: `••• ••• 0142`."""
     return f"{_DOT * 3} {_DOT * 3} {phone[-4:]}"
+
+
+def without_token(text: str) -> str:
+    """Return a text without the token in the link of a checkout: with the token, anybody opens the checkout and can cancel its order."""
+    return _TOKEN.sub(_DOT * 3, text)

@@ -33,7 +33,10 @@ PAYOUT_EDGES = (
     ),
     PayoutEdge(PayoutStatus.CREATED, PayoutStatus.SENT, "payout.sent", "the bank accepted the payment order"),
     PayoutEdge(
-        PayoutStatus.CREATED, PayoutStatus.RETURNED, "payout.returned", "the bank refused the order to pay"
+        PayoutStatus.CREATED,
+        PayoutStatus.RETURNED,
+        "payout.returned",
+        "the bank refused the order to pay, or the bank account changed while the payout was held",
     ),
     PayoutEdge(PayoutStatus.SENT, PayoutStatus.PAID, "payout.paid", "the money arrived"),
     PayoutEdge(

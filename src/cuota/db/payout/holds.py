@@ -1,4 +1,4 @@
-"""Holds of payouts: for a merchant that is not approved, or by the operator. Each held payout is released by hand (migration 0038)."""
+"""Holds of payouts: for a merchant that is not approved, or by the operator. Each held payout is released by hand (migrations 0038, 0044)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from cuota.db.session import Session
 
 _HOLD = "SELECT hold_payouts($1, $2, $3, $4) AS stopped"
 _RELEASE = "SELECT release_payout($1, $2, $3, $4) AS result"
+_ACCOUNT = "SELECT account_id FROM payouts WHERE merchant_id = $1 AND payout_id = $2"
+_WOULD = "SELECT release_would($1, $2, $3) AS result"
 _COULD_STOP = """SELECT count(*) AS payouts, coalesce(sum(amount), 0)::bigint AS amount FROM payouts
     WHERE merchant_id = $1 AND status = 'created' AND tries = 0 AND held_at IS NULL"""
 _READ = "SELECT unapproved_since, held_since FROM settlements WHERE merchant_id = $1"
@@ -27,6 +29,8 @@ class Release(StrEnum):
     """What a release did: the results of the function release_payout."""
 
     RELEASED = "released"
+    GIVEN_BACK = "given_back"  # another account is in force by now: the next payout pays the amount
+    REFUSED = "refused"  # the operator did not accept the account, and no other one is in force
     UNAPPROVED = "unapproved"
     NOT_HELD = "not_held"
 
@@ -60,7 +64,17 @@ async def could_stop(session: Session, merchant_id: UUID) -> tuple[int, int]:
 async def release(
     session: Session, merchant_id: UUID, payout_id: UUID, now: datetime, arrival: date
 ) -> Release:
-    """Release a payout that is held: the bank is asked at once."""
+    """Release a payout that is held: the bank is asked at once, or the amount goes back to the merchant's balance."""
     row = await session.fetchrow(_RELEASE, merchant_id, payout_id, now, arrival)
+    assert row is not None
+    return Release(row["result"])
+
+
+async def would(session: Session, merchant_id: UUID, payout_id: UUID, now: datetime) -> Release:
+    """Return what a release of this payout, which exists and is held, would do now: RELEASED, GIVEN_BACK or REFUSED."""
+    # Two statements: on a Citus cluster, a function in a query of a shard must not read tables itself.
+    paid = await session.fetchrow(_ACCOUNT, merchant_id, payout_id)
+    assert paid is not None
+    row = await session.fetchrow(_WOULD, merchant_id, paid["account_id"], now)
     assert row is not None
     return Release(row["result"])

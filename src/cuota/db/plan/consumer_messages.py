@@ -9,11 +9,12 @@ from uuid import UUID
 from cuota.db.position import Position
 from cuota.db.session import Session
 
-# Messages about the consumer's plans, and letters about their declined orders.
+# Messages about the consumer's plans, letters about their declined orders, and answers about orders that a person looked at.
 _PAGE = """
 WITH theirs AS (
     SELECT p.merchant_id, p.order_id FROM plans p WHERE p.consumer_id = $1
     UNION SELECT d.merchant_id, d.order_id FROM decisions d WHERE d.consumer_id = $1 AND NOT d.approved
+    UNION SELECT r.merchant_id, r.order_id FROM reviews r WHERE r.consumer_id = $1
 )
 SELECT m.merchant_id, m.order_id, m.message_id, m.kind, m.state, m.reason, m.created_at, m.settled_at, m.said
 FROM theirs t JOIN messages m ON m.merchant_id = t.merchant_id AND m.order_id = t.order_id

@@ -12,6 +12,7 @@ from cuota.core.order.change_plan import PlanBefore
 from cuota.core.order.order import Order
 from cuota.core.plan.change import ChangeKind, PlanChange, PlannedPayment
 from cuota.core.plan.change_words import ChangedOrder
+from cuota.db.merchant.merchants import SHOWN_NAME
 from cuota.db.nested import Nested
 from cuota.db.order.columns import MONEY, PLAN, order_of, plan_of
 from cuota.db.pool import Row
@@ -27,7 +28,7 @@ CHANGES = Nested(
     "FROM plan_changes h WHERE h.merchant_id = $1 AND h.order_id = o.order_id ORDER BY h.number",
 )  # fmt: skip
 _TO_CHANGE = f"""
-SELECT {MONEY}, {PLAN.columns}, {CHANGES.columns}, p.consumer_id, p.time_zone, p.agreed_at, p.agreement_hash, m.name, d.reference
+SELECT {MONEY}, {PLAN.columns}, {CHANGES.columns}, p.consumer_id, p.time_zone, p.agreed_at, p.agreement_hash, {SHOWN_NAME} AS merchant, d.reference
 FROM orders o JOIN plans p ON p.merchant_id = $1 AND p.order_id = o.order_id JOIN merchants m ON m.merchant_id = $1
     JOIN order_details d ON d.merchant_id = $1 AND d.order_id = o.order_id {PLAN.join} {CHANGES.join}
 WHERE o.merchant_id = $1 AND o.order_id = $2 AND o.status = 'Approved'
@@ -87,7 +88,7 @@ async def read_to_change(session: Session, merchant_id: UUID, order_id: UUID) ->
     zone = ZoneInfo(row["time_zone"])
     order = order_of(row)
     about = ChangedOrder(
-        row["name"],
+        row["merchant"],
         row["reference"],
         order.currency,
         row["agreed_at"].astimezone(zone).date(),

@@ -82,6 +82,7 @@ _SECRET = frozenset(
         "inputs_hash",
         "card_token",
         "card_hash",
+        "token",
         "token_hash",
         "claimed_by",
     ]

@@ -46,7 +46,7 @@ async def resume_merchant(context: Context, name_or_id: str) -> Merchant:
     if not merchant.suspended:
         raise BadMerchant(f"Nothing was changed: {merchant.name} is not suspended.")
     async with context.pool.session() as session, session.transaction():
-        if (await holds.read(session, merchant.merchant_id)).held_since is not None:
-            await holds.hold(session, merchant.merchant_id, HoldReason.OPERATOR, context.now(), on=False)
+        # Also without a hold: somebody who suspends at this moment with a hold may have written it and not committed yet.
+        await holds.hold(session, merchant.merchant_id, HoldReason.OPERATOR, context.now(), on=False)
         await merchants.suspend(session, merchant.merchant_id, None)
     return merchant

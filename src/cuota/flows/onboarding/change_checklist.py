@@ -18,6 +18,9 @@ from cuota.flows.desk.record import Actor, AuditNote, record
 from cuota.flows.onboarding.read_checklist import OpenedOnboarding, read_checklist
 from cuota.flows.operator.log_action import OperatorActor, OperatorNote, log_action, tell_merchant
 
+# Stands in the logs if an approval follows from what a merchant changed.
+SERVICE = OperatorActor(None, job="onboarding")
+
 
 @dataclass(frozen=True, slots=True)
 class Hand:
@@ -52,8 +55,9 @@ async def changing(
 ) -> AsyncIterator[tuple[Connection, OpenedOnboarding]]:
     """Change a checklist in one transaction, under the merchant's lock. The block gets the checklist as it was before.
 
-    At the end, the merchant is approved if all items are accepted, and loses the approval if one is rejected; the logs then
-    name `actor`. With `renames`, the names may have changed; changed names are screened at once.
+    At the end, the merchant is approved if all items are accepted, and loses the approval if one is rejected. The logs then name
+    `actor`, or the service if `actor` is the merchant. With `renames`, the names may have changed; changed names are screened at
+    once.
     """
     async with context.pool.session() as session, session.transaction():
         await onboardings.lock(session, merchant_id)
@@ -86,10 +90,10 @@ async def _settle(
 ) -> None:
     """Approve the merchant, or withdraw the approval.
 
-    Only the operator decides, so a change by the merchant has no effect here.
+    Only the operator rejects. A merchant that takes a change back is approved if the operator has accepted everything else.
     """
     if isinstance(actor, Actor):
-        return
+        actor = SERVICE
     before = await onboardings.standing(session, merchant_id)
     if after.checklist.approved and before is not Onboarding.APPROVED:
         new, action, reason = (

@@ -1,4 +1,7 @@
-"""Releases a payout that is held, because its merchant was not approved or the operator held it. The bank is then asked at once."""
+"""Releases a payout that is held, because its merchant or its account was not approved, or the operator held it.
+
+The bank is then asked at once. If the merchant has another bank account by now, the amount goes back to the merchant's balance.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,16 @@ from cuota.flows.merchant.manage_merchants import BadMerchant
 
 _REFUSED = {
     Release.UNAPPROVED: "Nothing was released: the merchant is not approved. Accept every item of its onboarding first.",
+    Release.REFUSED: "Nothing was released: the bank account of this payout was not accepted. Wait until another account that you have accepted is in force.",
     Release.NOT_HELD: "Nothing was released: this payout is not held any more. Perhaps an earlier click released it.",
 }
 
 
-async def release_payout(context: Context, merchant_id: UUID, payout_id: UUID) -> None:
-    """Release one payout, once. Raises BadMerchant."""
+async def release_payout(context: Context, merchant_id: UUID, payout_id: UUID) -> Release:
+    """Release one payout, once. Return RELEASED or GIVEN_BACK. Raises BadMerchant."""
     now = context.now()
     arrival = next_business_day(day_at_bank(now))
     done = await holds.release(context.pool, merchant_id, payout_id, now, arrival)
-    if done is not Release.RELEASED:
+    if done in _REFUSED:
         raise BadMerchant(_REFUSED[done])
+    return done

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 from uuid import UUID
 
+from cuota.core.operator.mask import without_token
 from cuota.db.privacy import erasure, person
 from cuota.flows.context import Context, utc_now
 from cuota.flows.dispute.evidence import statements
@@ -65,7 +66,7 @@ def _with_texts(context: Context, order: dict[str, Any]) -> dict[str, Any]:
     """Replace encrypted columns by their texts: messages as they were sent, and why the plan was changed."""
     for message in order["messages"]:
         sent = open_text(context, UUID(message["message_id"]), _bytes_of(message["said"]))
-        message["said"] = asdict(sent) if sent else None
+        message["said"] = asdict(replace(sent, text=without_token(sent.text))) if sent else None
     for change in order["plan_changes"]:
         sealed, bound_to = _bytes_of(change["reason"]), sealed_for(UUID(order["order_id"]), change["number"])
         change["reason"] = context.vault.decrypt(sealed, bound_to) if sealed else None

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import secrets
 from datetime import timedelta
 from uuid import UUID
 
 from cuota.core.plan.hardship import HardshipRequest, PausePlan, SmallerPayments
 from cuota.db.plan import plans
+from cuota.flows.desk.record import Actor, Cause
+from cuota.flows.merchant.change_settings import set_brand
 from cuota.flows.plan.change_plan import agree_on_change, preview_change
 from cuota.flows.plan.send_messages import send_messages
 from support.makers import Merchant, Running
@@ -41,6 +44,20 @@ async def test_a_pause_is_shown_with_its_text_its_hash_and_when_the_consumer_was
     assert "You accepted this on" in page.text
     assert "This agreement is" in page.text, "the first agreement stays"
     assert "SECRET REASON" not in page.text
+
+
+async def test_the_text_of_a_change_names_the_shop_as_the_agreement_does(
+    consumer: Consumer, shop: Merchant, service: Running
+) -> None:
+    shown = f"Alder {secrets.token_hex(3)}"
+    await set_brand(service.context, shop.merchant_id, shown, "", None, Cause(Actor(None), "new brand"))
+    plan = await consumer.buy_at(shop)
+    await change(service, plan, PausePlan(14))
+    await consumer.enter()
+    page = await consumer.open(f"{plan.path}/agreement")
+    assert "A message with this change is on its way to you." in page.text
+    assert shown in page.text
+    assert shop.name not in page.text
 
 
 async def test_after_the_pause_the_page_does_not_speak_of_it_any_more(

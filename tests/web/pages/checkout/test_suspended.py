@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import html
 import re
+import secrets
 
 import pytest
 
 from cuota.flows.checkout.submit_checkout import NOT_SELLING
+from cuota.flows.desk.record import Actor, Cause
+from cuota.flows.merchant.change_settings import set_brand
 from cuota.flows.merchant.suspend_merchant import resume_merchant, suspend_merchant
 from support.makers import Merchant, Running
 from support.pages.returning import again, bought
@@ -31,6 +34,17 @@ async def test_a_link_of_a_suspended_merchant_says_so_and_leads_back_to_the_shop
     assert "Nothing was charged." in page.text
     assert "suspended" not in page.text
     assert "/cancel" in page.link(f"Back to {merchant.name}")
+
+
+async def test_the_page_names_the_shop_as_consumers_know_it(merchant: Merchant, visitor: Visitor) -> None:
+    shown = f"Alder {secrets.token_hex(3)}"
+    cause = Cause(Actor(None), "new brand")
+    await set_brand(merchant.service.context, merchant.merchant_id, shown, "", None, cause)
+    order = await merchant.create()
+    await suspend(merchant)
+    page = await visitor.open(order["redirectUrl"])
+    assert page.text.count(shown) >= 2
+    assert merchant.name not in page.answer.text
 
 
 @pytest.mark.parametrize("step", STEPS)

@@ -223,3 +223,10 @@ async def test_a_form_of_another_browser_is_refused(
     answer = await second.http.post(action, data={**held, **BUSINESS})
     assert answer.status_code == 403
     assert (await read_checklist(context, merchant_id)).facts.business is None
+
+
+@pytest.mark.parametrize("role", [Role.OWNER, Role.ADMIN])
+async def test_the_bank_account_leads_to_the_page_on_which_it_is_entered(staff: Staff, role: Role) -> None:
+    await staff.enter(role)
+    page = await staff.open(ROOT)
+    assert (await staff.open(page.link("Bank account"))).heading == "Bank account"

@@ -6,12 +6,19 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from cuota.core.merchant import Onboarding
+from cuota.core.onboarding.checklist import Item
 from cuota.core.operator.role import OPERATOR_MAY, OperatorAction, OperatorRole
+from cuota.core.payout.bank_account import read_bank_details
+from cuota.core.sandbox import TEST_ACCOUNTS, TEST_ROUTING
+from cuota.db.onboarding import onboardings
 from cuota.db.payout import holds
 from cuota.db.payout.holds import HoldReason
 from cuota.flows.context import Context
+from cuota.flows.payout.change_bank_account import change_bank_account
 from cuota.web.pages.operator import payouts
 from support.makers import Merchant
+from support.onboarding import decide, fill
 from support.pages.operator_staff import OperatorStaff
 from support.payouts import make_payout, payout_row
 
@@ -148,3 +155,33 @@ async def test_the_list_of_payouts_to_release_has_pages_and_begins_with_the_long
         page = await operator.open(page.link("Next page"))
         found += [link for link in page.seen.links if link in made]
     assert found == made
+
+
+async def test_a_payout_for_an_account_that_was_replaced_goes_back_to_the_balance(
+    operator: OperatorStaff, merchant: Merchant, context: Context
+) -> None:
+    payout_id = await held(merchant)
+    await change_bank_account(
+        context, merchant.merchant_id, read_bank_details(TEST_ROUTING, TEST_ACCOUNTS[1].number)
+    )
+    async with merchant.service.clock.moved(days=4):
+        await operator.enter(OperatorRole.FINANCE)
+        page = await operator.open(page_of(merchant, payout_id))
+        assert "has another account by now, so the bank is not asked about this payout" in page.text
+        assert "the bank is asked at once" not in page.text
+        page = await operator.press(str(payout_id), reason="the old account is closed")
+        assert "The amount is back in the merchant's balance" in page.text
+        assert (await payout_row(context, payout_id))["status"] == "returned"
+
+
+async def test_a_payout_to_an_account_that_was_not_accepted_says_so_and_has_no_button(
+    operator: OperatorStaff, merchant: Merchant, context: Context
+) -> None:
+    payout_id = await held(merchant)
+    await fill(context, merchant.merchant_id)
+    await decide(context, merchant.merchant_id, Item.BANK, accepted=False)
+    await onboardings.set_standing(context.pool, merchant.merchant_id, Onboarding.APPROVED)
+    await operator.enter(OperatorRole.FINANCE)
+    page = await operator.open(page_of(merchant, payout_id))
+    assert "was not accepted, so nothing is paid to it" in page.text
+    assert "Release $" not in page.text

@@ -7,9 +7,12 @@ from uuid import UUID, uuid4
 import pytest
 
 from cuota.core.desk.role import Role
+from cuota.core.payout.bank_account import read_bank_details
+from cuota.core.sandbox import TEST_ACCOUNTS, TEST_ROUTING
 from cuota.db.desk import people
 from cuota.db.merchant import merchants
 from cuota.db.payout import terms
+from cuota.flows.payout.change_bank_account import cancel_change, change_bank_account
 from support.makers import Merchant
 from support.pages.operator_staff import OperatorStaff
 
@@ -141,3 +144,19 @@ async def test_a_refused_change_is_not_logged_as_done(operator: OperatorStaff, m
     assert "merchant.limits.refused" in page.text
     pool = operator.service.context.pool
     assert not await pool.fetch("SELECT 1 FROM audit_log WHERE merchant_id = $1", merchant.merchant_id)
+
+
+async def test_the_page_names_the_account_in_force_and_a_change_that_waits_but_none_that_was_withdrawn(
+    operator: OperatorStaff, merchant: Merchant
+) -> None:
+    context, merchant_id = merchant.service.context, merchant.merchant_id
+    await operator.enter()
+    first, other = (read_bank_details(TEST_ROUTING, each.number) for each in TEST_ACCOUNTS[:2])
+    await change_bank_account(context, merchant_id, other)
+    page = await operator.open(f"/operator/merchants/{merchant_id}")
+    assert f"ends in {first.last4}, from" in page.text
+    assert f"the one that ends in {other.last4}" in page.text
+    await cancel_change(context, merchant_id)
+    page = await operator.open(f"/operator/merchants/{merchant_id}")
+    assert f"ends in {first.last4}" in page.text
+    assert other.last4 not in page.text

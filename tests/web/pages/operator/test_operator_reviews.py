@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID
@@ -9,8 +10,12 @@ from uuid import UUID
 import pytest
 
 from cuota.core.operator.role import OperatorRole
+from cuota.core.risk.block import BlockKind
 from cuota.db.desk.orders import BEYOND
 from cuota.db.operator import operator_log
+from cuota.flows.merchant.suspend_merchant import suspend_merchant
+from cuota.flows.privacy.export_consumer import export_consumer
+from cuota.flows.risk.block_consumer import block_consumer
 from cuota.web.pages.operator import reviews as operator_reviews
 from cuota.work.due_orders import settle_due_orders
 from support import reviews
@@ -70,6 +75,22 @@ async def test_the_page_of_a_review_has_the_facts_in_words_and_the_masked_consum
         assert secret not in page.answer.text
 
 
+async def test_the_page_warns_before_an_approval_that_a_suspension_or_a_block_makes_useless(
+    operator: OperatorStaff, refer: Callable[..., Any], merchant: Merchant
+) -> None:
+    order = await refer()
+    context = merchant.service.context
+    await operator.enter(OperatorRole.RISK)
+    page = await operator.open(address(order))
+    assert "After an approval" not in page.text
+    await suspend_merchant(context, str(merchant.merchant_id), hold=False)
+    consumer_id = (await reviews.stored(merchant.service, order))["consumer_id"]
+    await block_consumer(context, consumer_id, BlockKind.MISUSE, "stolen card", None, by="Ana")
+    page = await operator.open(address(order))
+    assert f"{merchant.name} is suspended. After an approval, the consumer cannot confirm" in page.text
+    assert "The consumer is blocked. After an approval, the order is declined" in page.text
+
+
 async def test_an_approval_needs_a_reason_is_in_the_log_and_lets_the_consumer_continue(
     operator: OperatorStaff, refer: Callable[..., Any], merchant: Merchant
 ) -> None:
@@ -119,6 +140,30 @@ async def test_the_second_of_two_reviewers_sees_who_answered_first(
     assert (await merchant.read(order))["orderStatus"] == "Created"
     entries = await operator_log.page(second.service.context.pool, BEYOND, 9, about=UUID(order["orderId"]))
     assert [each.action for each in entries] == ["review.decline.refused", "review.decline", "review.approve"]
+
+
+async def test_the_link_that_the_consumer_got_is_shown_to_nobody_who_reads_the_messages(
+    operator: OperatorStaff, refer: Callable[..., Any], merchant: Merchant
+) -> None:
+    """With the link, anybody could cancel the order."""
+    phone = phone_number()
+    order = await refer(phone=phone)
+    await reviews.approve(merchant.service, order)
+    (text,) = await reviews.texts_to(merchant.service, phone)
+    token = order["redirectUrl"].partition("token=")[2]
+    assert token in text
+    consumer_id = (await reviews.stored(merchant.service, order))["consumer_id"]
+    await operator.enter(OperatorRole.SUPPORT)
+    for address_of in (f"/operator/consumers/{consumer_id}", f"/operator/consumers/{consumer_id}/messages"):
+        page = await operator.open(address_of)
+        assert "You can complete your order" in page.text
+        assert token not in page.answer.text
+    page = await operator.press("messages", reason="the consumer asked")
+    assert phone in page.text
+    assert token not in page.answer.text
+    exported = await export_consumer(merchant.service.context, phone)
+    assert "You can complete your order" in json.dumps(exported["orders"])
+    assert token not in json.dumps(exported["orders"])
 
 
 async def test_a_second_click_is_not_an_error(operator: OperatorStaff, refer: Callable[..., Any]) -> None:

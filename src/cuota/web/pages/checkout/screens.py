@@ -128,7 +128,7 @@ def is_stopped(request: Request, checkout: Checkout) -> bool:
 
 
 def _stopped(request: Request, checkout: Checkout) -> Response:
-    shop = checkout.merchant.name
+    shop = checkout.merchant.shown_name
     back = way_back(checkout, success=False), f"Back to {shop}"
     text = f"{shop} cannot take payments in installments right now. Nothing was charged. Choose another way to pay in the shop."
     # The merchant's page must not open the same checkout again by itself.

@@ -15,6 +15,7 @@ from cuota.db.onboarding import onboardings
 from cuota.flows.desk.record import AuditNote, record
 from cuota.flows.onboarding.change_checklist import Hand
 from cuota.flows.onboarding.read_checklist import OpenedOnboarding, read_checklist
+from cuota.web.pages.desk.bank import BANK
 from cuota.web.pages.desk.onboarding import business as business_page
 from cuota.web.pages.desk.onboarding import documents as documents_page
 from cuota.web.pages.desk.onboarding import owners as owners_page
@@ -32,7 +33,13 @@ _STANDING = {
     Onboarding.OPEN: "Your account is not approved yet. Until then, real orders are refused and payouts are held.",
     Onboarding.APPROVED: "Your account is approved. Your provider checks a changed item again, and your shop stays open in the meantime.",
 }
-_PAGES = {Item.BUSINESS: "business", Item.OWNERS: "owners", Item.DOCUMENTS: "documents"}
+# Whoever fills in the onboarding may also change the bank account (core/desk/role.py).
+_PAGES = {
+    Item.BUSINESS: f"{ROOT}/business",
+    Item.OWNERS: f"{ROOT}/owners",
+    Item.DOCUMENTS: f"{ROOT}/documents",
+    Item.BANK: BANK,
+}
 
 
 async def _nothing_to_prove() -> dict[str, str]:
@@ -79,7 +86,7 @@ def _row(item: Item, found: OpenedOnboarding) -> PageContext:
     The merchant does not see the findings of the screening, because a sanctioned person must not be warned.
     """
     one = found.checklist[item]
-    row = item_row(one, f"{ROOT}/{_PAGES[item]}" if item in _PAGES else "", names=False)
+    row = item_row(one, _PAGES.get(item, ""), names=False)
     account = found.facts.account
     if item is Item.BANK and account is not None and not row["more"]:
         row["more"] = f"the account that ends in {account.last4}"

@@ -11,7 +11,7 @@ from cuota.core.operator.role import OperatorAction
 from cuota.core.payout.arrival import day_at_bank
 from cuota.core.payout.calendar import next_business_day
 from cuota.db.payout import holds, operator_list
-from cuota.db.payout.holds import Holds
+from cuota.db.payout.holds import Holds, Release
 from cuota.db.payout.operator_list import ListedPayout
 from cuota.flows.operator.log_action import OperatorNote, logged, tell_merchant
 from cuota.flows.payout.release_payout import release_payout
@@ -47,17 +47,20 @@ async def _page(
 ) -> Response:
     context = service_of(request).context
     held = await holds.read(context.pool, found.merchant_id)
-    waits = found.held_at is not None and held.unapproved_since is None
+    now = context.now()
+    would = await holds.would(context.pool, found.merchant_id, found.payout_id, now)
+    waits = found.held_at is not None and held.unapproved_since is None and would is not Release.REFUSED
     shown: PageContext = {
         **common(request, desk, f"Payout {found.number} of {found.merchant}", here=PAYOUTS),
         "sections": [section(pairs=_facts(found), links=_links(found))],
         "address": f"{PAYOUTS}/{found.merchant_id}/{found.payout_id}",
-        "why": _why(found, held),
+        "why": _why(found, held, would),
         "can_release": waits and desk.may(OperatorAction.RELEASE_PAYOUTS),
         "amount": money.shown(found.amount, found.currency),
         "merchant": found.merchant,
         "last4": found.last4,
-        "arrival": day(next_business_day(day_at_bank(context.now())), year=True),
+        "given_back": would is Release.GIVEN_BACK,
+        "arrival": day(next_business_day(day_at_bank(now)), year=True),
         "values": {},
     }
     if errors:
@@ -84,13 +87,18 @@ def _links(found: ListedPayout) -> list[tuple[str, str]]:
     ]
 
 
-def _why(found: ListedPayout, held: Holds) -> str:
-    """Return a text about the hold of the merchant, which continues after the release of one payout."""
+def _why(found: ListedPayout, held: Holds, would: Release) -> str:
+    """Return a text about a rejected account, and about the hold of the merchant, which continues after this release."""
     if found.held_at is None:
         return "This payout is not held."
     words, merchant = hold_words(held), found.merchant
     if held.unapproved_since is not None:
         return f"The payouts of {merchant} are {words}. They can be released when the merchant is approved."
+    if would is Release.REFUSED:
+        return (
+            f"The account that ends in {found.last4} was not accepted, so nothing is paid to it. When {merchant} has another account in"
+            " force, a release gives the amount back to its balance, and the next payout pays it to that account."
+        )
     if words:
         return f"The payouts of {merchant} are {words}."
     return f"The hold of {merchant} has ended. Later payouts are sent automatically; this payout waits for its release."
@@ -99,15 +107,17 @@ def _why(found: ListedPayout, held: Holds) -> str:
 @allowed(OperatorAction.READ_MONEY, OperatorAction.RELEASE_PAYOUTS)
 async def release(request: Request, desk: OperatorDesk) -> Response:
     """Release the payout, with a reason and a fresh code. A second click changes nothing."""
-    found, context = await _find(request), service_of(request).context
+    found, context, done = await _find(request), service_of(request).context, Release.RELEASED
 
     async def act(reason: str) -> None:
+        nonlocal done
         after = {"payout": str(found.number), "amount": money.text_of(found.amount)}
         note = OperatorNote("payout.release", found.merchant, reason, found.merchant_id, after=after)
         ids = found.merchant_id, found.payout_id
-        await logged(context, desk.actor, note, lambda context: release_payout(context, *ids))
+        done = await logged(context, desk.actor, note, lambda context: release_payout(context, *ids))
         await tell_merchant(context, found.merchant_id, note)
 
     if errors := await acted(request, desk, act):
         return await _page(request, desk, await _find(request), errors)
-    return see_other(f"{PAYOUTS}?status=held&said=released")
+    said = "given-back" if done is Release.GIVEN_BACK else "released"
+    return see_other(f"{PAYOUTS}?status=held&said={said}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cuota.core.operator.mask import masked_email, masked_name, masked_phone
+from cuota.core.operator.mask import masked_email, masked_name, masked_phone, without_token
 from cuota.db.plan.messages import SentText
 from cuota.flows.plan.read_messages import ConsumerMessage
 from cuota.web.pages.desk.view import when
@@ -40,7 +40,7 @@ def _text(each: ConsumerMessage, *, revealed: bool) -> PageContext:
             else ""
         )
         return {"subject": "", "paragraphs": [why] if why else [], "to": "", "attached": False}
-    text, to = sent.text, _recipients(sent, revealed=revealed)
+    text, to = without_token(sent.text), _recipients(sent, revealed=revealed)
     if sent.name and not revealed:
         text = text.replace(sent.name, masked_name(sent.name))
     return {"subject": sent.subject, "paragraphs": text.split("\n\n"), "to": to, "attached": sent.attached}

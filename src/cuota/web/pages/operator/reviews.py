@@ -10,12 +10,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core import money
+from cuota.core.merchant import may_sell
 from cuota.core.operator.role import OperatorAction
 from cuota.core.order.order import Status
 from cuota.core.refusal import Refused
 from cuota.core.risk.explanation import because
 from cuota.core.risk.review import ReviewState
 from cuota.db.checkout import consumers
+from cuota.db.merchant import merchants
 from cuota.db.plan import accounts
 from cuota.db.position import Position
 from cuota.db.risk import reviews as db_reviews
@@ -33,11 +35,13 @@ from cuota.flows.risk.answer_review import (
     find_review,
     how_ended,
 )
+from cuota.flows.risk.block_consumer import blocks_of
 from cuota.flows.risk.explain_order import explain_referral
 from cuota.flows.risk.show_exposure import show_exposure
 from cuota.web.ids import guid
 from cuota.web.pages.checkout.session import Stop, see_other
 from cuota.web.pages.desk.view import when
+from cuota.web.pages.operator.block_view import in_force
 from cuota.web.pages.operator.consumers import MOST_SHOWN, exposure_section, person_pairs, plans_table
 from cuota.web.pages.operator.parts import ListPage, cell, section, state, table
 from cuota.web.pages.operator.risk import RISK
@@ -181,11 +185,29 @@ async def _page(
         "address": f"{_REVIEWS}/{order.order_id}",
         "amount": amount,
         "ends": when(order.expires_at),
+        "stops": await _stops(context, found) if waits else [],
         "can_answer": waits and desk.may(OperatorAction.ANSWER_REVIEWS),
     }
     if errors:
         return page(request, "operator/review.html", failed(shown, errors, desk.form), status=status)
     return page(request, "operator/review.html", shown)
+
+
+async def _stops(context: Context, found: ReviewedOrder) -> list[str]:
+    """Say why an approval does not help now: the merchant may make no new orders, or the consumer is blocked."""
+    merchant = await merchants.read(context.pool, found.order.merchant_id)
+    blocks = await blocks_of(context, found.review.consumer_id)
+    stops = []
+    if merchant is not None and not may_sell(merchant, sandbox=context.settings.sandbox):
+        why = "is suspended" if merchant.suspended else "is not approved"
+        stops.append(
+            f"{found.merchant} {why}. After an approval, the consumer cannot confirm the order before that changes."
+        )
+    if in_force(blocks, context.now()):
+        stops.append(
+            "The consumer is blocked. After an approval, the order is declined when the consumer confirms it."
+        )
+    return stops
 
 
 def _facts(found: ReviewedOrder, amount: str, now: datetime) -> Sequence[tuple[str, object]]:

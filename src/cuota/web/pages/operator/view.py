@@ -43,6 +43,7 @@ _SAID = {
     "held": "The payouts of the merchant are held. A person must release each payout under Payouts.",
     "resumed": "The merchant takes orders again, within 5 seconds.",
     "released": "The payout is released, and is sent to the bank at once.",
+    "given-back": "The amount is back in the merchant's balance. The next payout pays it to the account in force then.",
     "accepted": "The item is accepted.",
     "approved": "The item is accepted, and with it the merchant is approved.",
     "rejected": "The item is rejected. The merchant reads the reason.",

@@ -5,9 +5,10 @@ from __future__ import annotations
 from cuota.core import money
 from cuota.core.merchant import Merchant
 from cuota.core.payout.percent import percent_text
-from cuota.db.payout import balance, bank_accounts, holds
+from cuota.db.payout import balance, holds
 from cuota.db.payout import terms as versions
 from cuota.flows.context import Context
+from cuota.flows.payout.change_bank_account import BankStanding, read_standing
 from cuota.web.pages.desk.view import when
 from cuota.web.pages.operator.merchant.view import hold_words
 from cuota.web.pages.operator.parts import cell, section, table
@@ -19,14 +20,15 @@ async def money_sections(context: Context, found: Merchant) -> list[PageContext]
     merchant_id, pool = found.merchant_id, context.pool
     owed = await balance.read(pool, merchant_id, context.now())
     terms = await versions.read_all(pool, merchant_id)
-    accounts = await bank_accounts.read_all(pool, merchant_id)
-    paused = await bank_accounts.paused_since(pool, merchant_id)
+    bank = await read_standing(context, merchant_id)
     held = hold_words(await holds.read(pool, merchant_id))
-    returned = f"paused since {when(paused)}, because one came back" if paused else "go on"
+    returned = (
+        f"paused since {when(bank.paused_since)}, because one came back" if bank.paused_since else "go on"
+    )
     facts = [
         ("Available", _signed(owed.available)), ("Pending", _signed(owed.pending)),
         ("Kept back as a reserve", money.shown(owed.reserved)), ("Owed by the merchant", money.shown(owed.debt)),
-        ("Bank account", f"ends in {accounts[-1].last4}" if accounts else "none: nothing is paid"),
+        ("Bank account", _account(bank)),
         ("Payouts", held or returned),
     ]  # fmt: skip
     rows = [
@@ -46,6 +48,13 @@ async def money_sections(context: Context, found: Merchant) -> list[PageContext]
     ]  # fmt: skip
     empty = "No terms: captures cost nothing, and payouts are daily. Set them with: cuota merchant terms"
     return [section("Money", pairs=facts), table("Terms", columns, rows, empty)]
+
+
+def _account(bank: BankStanding) -> str:
+    words = f"ends in {bank.in_force.last4}" if bank.in_force else "none: nothing is paid"
+    if bank.pending is None or bank.pending.effective_at is None:
+        return words
+    return f"{words}, from {when(bank.pending.effective_at)} the one that ends in {bank.pending.last4}"
 
 
 def _signed(cents: int) -> str:

@@ -72,7 +72,11 @@ def _owners(opened: OpenedOnboarding, *, revealed: bool) -> PageContext:
 def _bank(opened: OpenedOnboarding) -> PageContext:
     account = opened.facts.account
     if account is None or account.effective_at is None:
-        return section(texts=["Enter the account with: cuota merchant bank NAME --routing N --account N"])
+        return section(
+            texts=[
+                "An owner or an admin of the merchant adds the account in its dashboard. You can enter it with: cuota merchant bank NAME --routing N --account N"
+            ]
+        )
     return section(
         pairs=[("Account", f"ends in {account.last4}"), ("In force from", when(account.effective_at))],
         texts=["Compare the last digits with a document, such as a voided check or a letter of the bank."],
