@@ -87,7 +87,7 @@ async def test_everything_is_encrypted_with_the_new_key_and_still_works_without_
         await works(context, made)
         said: list[str] = []
         found = await everything(context, said=said)
-        assert (found.done, found.rewrapped, found.left) == (True, 27, 0)
+        assert (found.done, found.rewrapped, found.left) == (True, 30, 0)
         assert set(said) == {f"{place.table}.{place.column}" for place in SEALED}
         again = await everything(context)
         assert (again.done, again.rewrapped) == (True, 0)
@@ -159,7 +159,7 @@ async def test_a_killed_rewrap_can_be_repeated_and_skips_the_finished_rows(
             await rewrap(dying, context.vault, [(dying, place) for place in SEALED], lambda *_: None)
         await works(context, made)
         found = await everything(context)
-        assert (found.done, found.rewrapped) == (True, 27 - writes)
+        assert (found.done, found.rewrapped) == (True, 30 - writes)
         await works(context, made)
 
 
@@ -221,7 +221,7 @@ async def test_a_secret_that_no_key_can_decrypt_is_named_and_the_others_are_rewr
         await merchant_secrets.rotate_again(context.pool, merchant_id, SecretKind.WEBHOOK, lost, utc_now())
         found = await everything(context)
     assert found.unreadable == [f"public.merchants.webhook_secret {merchant_id}"]
-    assert (found.done, found.rewrapped) == (False, 26)
+    assert (found.done, found.rewrapped) == (False, 29)
 
 
 async def test_copies_of_the_sandbox_are_rewrapped_too(
@@ -231,7 +231,7 @@ async def test_copies_of_the_sandbox_are_rewrapped_too(
         made = await filled(context)
     await fork_sandbox.fork(own_database, "before")
     found = await _rewrap(both, own_database)
-    assert (found.done, found.rewrapped) == (True, 51)
+    assert (found.done, found.rewrapped) == (True, 57)
     await fork_sandbox.rewind(own_database, "before")
     async with opened(replace(both, old_secret_keys=()), own_database) as context:
         await works(context, made)

@@ -32,7 +32,7 @@ async def client() -> Any:
     """The documentation of a production service."""
     routes = Routes([route for route in ROUTES if route.path.startswith(("/docs", "/openapi.json"))])
     settings = SimpleNamespace(public_url=BASE, secure=True, sandbox=False, audience=f"{BASE}/api")
-    app = Edge(routes, cast("Service", SimpleNamespace(settings=settings)))
+    app = Edge(routes, cast("Service", SimpleNamespace(settings=settings, requests=None)))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=BASE) as http:
         yield http
 

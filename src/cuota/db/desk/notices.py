@@ -9,6 +9,7 @@ from uuid import UUID
 
 from cuota.core.desk.notice import StaffNoticeKind
 from cuota.db.cluster.across import fetch_across
+from cuota.db.old_rows import deleting
 from cuota.db.session import Session
 
 _ADD = """INSERT INTO desk_notices (merchant_id, notice_id, kind, email, facts, created_at, mail_at)
@@ -21,7 +22,7 @@ _CLAIM = """UPDATE desk_notices SET mail_at = $3, tries = tries + 1
     RETURNING notice_id, kind, email, facts::text AS facts, created_at, tries"""
 _SENT = "UPDATE desk_notices SET mail_at = NULL WHERE merchant_id = $1 AND notice_id = $2"
 _MERCHANTS_WITH_OLD = "SELECT DISTINCT merchant_id FROM desk_notices WHERE created_at < $1"
-_FORGET = "DELETE FROM desk_notices WHERE merchant_id = $1 AND created_at < $2"
+_FORGET = deleting("desk_notices", "notice_id", "created_at < $2", of_merchant=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from cuota.core.operator.person import Operator
 from cuota.core.operator.role import OperatorRole
+from cuota.db.old_rows import deleting
 from cuota.db.operator.operators import operator_of
 from cuota.db.session import Session
 
@@ -35,7 +36,7 @@ _BEGIN = """INSERT INTO operator_provider_visits (browser_hash, state_hash, issu
     RETURNING 1"""
 _TAKE = """UPDATE operator_provider_visits SET used_at = $3
     WHERE browser_hash = $1 AND state_hash = $2 AND used_at IS NULL AND ends_at > $3 RETURNING issuer, session_hash"""
-_FORGET = "DELETE FROM operator_provider_visits WHERE ends_at < $1"
+_FORGET = deleting("operator_provider_visits", "browser_hash, state_hash", "ends_at < $1")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from uuid import UUID
 
 import asyncpg
 
+from cuota.run import runtime
 from support.db.template import Template
 from support.makers import Merchant, Running
+from support.pages.beside import beside
 from support.pages.visitor import ANSWERS, Visitor, address_of, charges
 from support.phones import phone_number
 
@@ -44,11 +45,21 @@ async def test_twenty_declined_presses_cause_one_decision_one_letter_and_one_eve
 
 
 async def test_if_the_consumer_s_other_orders_block_a_press_the_page_says_so_and_the_next_press_pays_once(
-    service: Running, merchant: Merchant, visit: Callable[..., Visitor], template: Template
+    product_limits: None, service: Running, merchant: Merchant, visitor: Visitor, template: Template
 ) -> None:
-    phone, first, visitor = phone_number(), visit(), visit()
-    await first.buy(await merchant.create(), phone=phone)
+    phone = phone_number()
+    await visitor.buy(await merchant.create(), phone=phone)
     order = await merchant.create()
+    async with (
+        runtime.opened(service.settings, template.shared, now=service.clock.now) as context,
+        beside(context, service.clock).client() as http,
+    ):
+        await _blocked_and_again(service, Visitor(http), order, phone, template)
+
+
+async def _blocked_and_again(
+    service: Running, visitor: Visitor, order: dict[str, str], phone: str, template: Template
+) -> None:
     await visitor.until("pay", order, phone=phone)
     held = await asyncpg.connect(**template.shared)
     try:
