@@ -33,7 +33,7 @@ _MOVES = """SELECT client_id, address, route, status, query, request FROM api_re
     WHERE merchant_id = $1 AND order_id = $2 AND status = 200 AND method = 'POST' ORDER BY request_id LIMIT $3"""
 _MERCHANTS = "SELECT DISTINCT merchant_id FROM desk_people"
 _FORGET = """DELETE FROM api_requests WHERE merchant_id = $1 AND request_id IN (SELECT request_id FROM api_requests
-    WHERE merchant_id = $1 AND request_id < $2 ORDER BY request_id LIMIT $3 FOR UPDATE SKIP LOCKED) RETURNING 1"""
+    WHERE merchant_id = $1 AND request_id < $2 ORDER BY request_id LIMIT $3) RETURNING 1"""
 _FORGET_ORDERS = "DELETE FROM api_requests WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[])"
 
 

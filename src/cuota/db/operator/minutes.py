@@ -9,14 +9,13 @@ from typing import Any
 from uuid import UUID
 
 from cuota.core.operator.traffic import BUCKETS, Traffic, TrafficTotals
-from cuota.db.old_rows import deleting
 from cuota.db.session import Session
 
 _ADD = """INSERT INTO process_minutes (at, process_id, machine, pid, version, started_at, span, memory, figures)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9::text::json) ON CONFLICT DO NOTHING"""
 _SINCE = """SELECT at, process_id, machine, pid, version, started_at, span, memory, figures::text AS figures
     FROM process_minutes WHERE at > $1 ORDER BY at, process_id LIMIT $2"""
-_FORGET = deleting("process_minutes", "at, process_id", "at < $1")
+_FORGET = "DELETE FROM process_minutes WHERE at < $1"
 
 
 @dataclass(frozen=True, slots=True)
