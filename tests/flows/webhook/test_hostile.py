@@ -268,7 +268,9 @@ async def test_with_five_hostile_of_fifty_the_healthy_do_not_wait_for_the_hostil
         sending = asyncio.create_task(worker(post, stop))
         for number in range(orders):
             await merchants[number % len(merchants)].create()
-        await until(lambda: sum(len(hook.got) for hook in hooks) >= 9 * orders)
+        # An event may come twice on a busy machine, so different events are counted.
+        each = orders // len(merchants)
+        await until(lambda: all(len({came.body for came in hook.got}) >= each for hook in hooks))
         stop.set()
         await sending
         assert len({came.body for hook in hooks for came in hook.got}) == orders
