@@ -23,6 +23,7 @@ import psutil
 
 from bench import growth, seed, service
 from bench.__main__ import temporary, with_postgres
+from bench.dashboard import PEOPLE, print_times, signed_in
 from bench.service import BenchService
 from bench.work import order_id, order_id_sql
 from cuota import config
@@ -31,7 +32,6 @@ from cuota.db.vault import Vault
 from cuota.flows.desk.index_orders import hashed
 from cuota.run import runtime
 
-PEOPLE, REQUESTS = 4, 100
 # Orders differ by reference, amount and state: one in fifty was declined, one in forty refunded, one in a thousand disputed.
 _VARIED = (
     f"""UPDATE order_details d SET reference = 'W-' || n FROM generate_series($2::bigint, $3::bigint) n
@@ -97,17 +97,6 @@ async def vary(where: dict[str, Any], merchant_id: UUID, orders: int) -> None:
         await owner.close()
 
 
-@contextlib.asynccontextmanager
-async def signed_in(place: BenchService, merchant: str) -> AsyncIterator[httpx.AsyncClient]:
-    """A browser of an owner."""
-    told = await asyncio.to_thread(service.cuota, place, "desk", "link", "--merchant", merchant)
-    address = told.split()[-1]
-    async with httpx.AsyncClient(base_url=place.url, trust_env=False, timeout=60) as http:
-        csrf = (await http.get(address)).text.partition('name="csrf" value="')[2][:64]
-        (await http.post(address, data={"csrf": csrf}, follow_redirects=True)).raise_for_status()
-        yield http
-
-
 def pages(orders: int) -> dict[str, Callable[[], str]]:
     """Return one address for each kind of request, for an order chosen at random."""
 
@@ -139,21 +128,6 @@ def pages(orders: int) -> dict[str, Callable[[], str]]:
         "API requests: failed (there are none)": lambda: "/desk/requests?status=5",
         "API requests of one order": lambda: f"/desk/requests?q={order_id(one())}",
     }
-
-
-async def measure(http: httpx.AsyncClient, address: Callable[[], str]) -> list[float]:
-    """Return the seconds of each request of four people at the same time."""
-    taken: list[float] = []
-
-    async def ask() -> None:
-        for _ in range(REQUESTS // PEOPLE):
-            began = time.perf_counter()
-            answer = await http.get(address())
-            assert answer.status_code == 200, answer.status_code
-            taken.append(time.perf_counter() - began)
-
-    await asyncio.gather(*(ask() for _ in range(PEOPLE)))
-    return sorted(taken)
 
 
 class Capturing:
@@ -206,14 +180,8 @@ def memory(workers: list[psutil.Process]) -> float:
 
 
 async def run(place: BenchService, orders: int, workers: list[psutil.Process], name: str, token: str) -> None:
-    async with signed_in(place, name) as http:
-        print("| request | p50 ms | p95 ms | slowest ms |\n|---|--:|--:|--:|")
-        for label, address in pages(orders).items():
-            taken = [1000 * each for each in await measure(http, address)]
-            print(
-                f"| {label} | {taken[len(taken) // 2]:.0f} | {taken[len(taken) * 95 // 100]:.0f} | {taken[-1]:.0f} |",
-                flush=True,
-            )
+    async with signed_in(place, "--merchant", name) as http:
+        await print_times(http, pages(orders))
         headers = {"Authorization": f"Bearer {token}"}
         async with httpx.AsyncClient(base_url=place.url, headers=headers, trust_env=False, timeout=60) as api:
             captures = Capturing(api, orders)

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
 import asyncpg
-import httpx
 
 from bench import service
 from bench.__main__ import temporary, with_postgres
-from bench.desk import measure
+from bench.dashboard import print_times, signed_in
 from bench.service import BenchService
 
 # Names of three words, as shops have them, and a number that makes each unique.
@@ -45,17 +43,6 @@ async def fill(where: dict[str, Any], merchants: int) -> None:
         await owner.execute("CHECKPOINT")
     finally:
         await owner.close()
-
-
-@contextlib.asynccontextmanager
-async def signed_in(place: BenchService) -> AsyncIterator[httpx.AsyncClient]:
-    """A browser of an owner of the operator's team."""
-    told = await asyncio.to_thread(service.cuota, place, "desk", "link", "--operator")
-    address = told.split()[-1]
-    async with httpx.AsyncClient(base_url=place.url, trust_env=False, timeout=60) as http:
-        csrf = (await http.get(address)).text.partition('name="csrf" value="')[2][:64]
-        (await http.post(address, data={"csrf": csrf}, follow_redirects=True)).raise_for_status()
-        yield http
 
 
 def pages(merchants: int) -> dict[str, Callable[[], str]]:
@@ -84,14 +71,8 @@ def pages(merchants: int) -> dict[str, Callable[[], str]]:
 
 async def run(place: BenchService, merchants: int) -> None:
     """Measure each kind of request, and print a row for it."""
-    async with signed_in(place) as http:
-        print("| request | p50 ms | p95 ms | slowest ms |\n|---|--:|--:|--:|")
-        for label, address in pages(merchants).items():
-            taken = [1000 * each for each in await measure(http, address)]
-            print(
-                f"| {label} | {taken[len(taken) // 2]:.0f} | {taken[len(taken) * 95 // 100]:.0f} | {taken[-1]:.0f} |",
-                flush=True,
-            )
+    async with signed_in(place, "--operator") as http:
+        await print_times(http, pages(merchants))
 
 
 def main() -> None:

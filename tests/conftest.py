@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from support.makers import Merchant, Running
     from support.own_service import Own
     from support.stripe.stand_in import StandIn
+    from support.time.sandbox import Sandbox
 
 WIDE = Path(__file__).parent / "wide.toml"
 
@@ -127,6 +128,15 @@ async def own(settings: config.Settings, own_database: dict[str, object]) -> Asy
     from support.own_service import opened_own
 
     async with opened_own(settings, own_database) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def sandbox(settings: config.Settings, own_database: dict[str, object]) -> AsyncIterator[Sandbox]:
+    """A service with its jobs, a port and a movable clock, on a separate database of this test."""
+    from support.time.sandbox import opened_sandbox
+
+    async with opened_sandbox(settings, own_database) as opened:
         yield opened
 
 

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from playwright.async_api import expect
 
-from cuota import config
 from cuota.commands.desk import sandbox_link
 from cuota.core.desk.role import Role
 from cuota.flows.merchant.manage_merchants import find_merchant
 from cuota.flows.sandbox import fork_sandbox
 from support.browser.dashboards import HOW, look
 from support.browser.tabs import OpenTab
-from support.time.sandbox import Sandbox, opened_sandbox
+from support.time.sandbox import Sandbox
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture
-async def sandbox(settings: config.Settings, own_database: dict[str, Any]) -> AsyncIterator[Sandbox]:
-    """A service with its jobs and a movable clock, on a separate database."""
-    async with opened_sandbox(settings, own_database) as opened:
-        yield opened
 
 
 @HOW

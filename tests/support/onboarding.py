@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from cuota.core.dispute.evidence import EvidenceFile
 from cuota.core.merchant import Merchant
@@ -15,6 +15,7 @@ from cuota.core.onboarding.screening import Finding
 from cuota.db.merchant import merchants
 from cuota.flows.context import Context
 from cuota.flows.desk.record import Actor
+from cuota.flows.merchant.manage_merchants import MerchantTerms, create_merchant
 from cuota.flows.onboarding.change_business import change_business
 from cuota.flows.onboarding.change_checklist import Hand
 from cuota.flows.onboarding.change_owners import add_owner
@@ -37,6 +38,17 @@ NOTE = EvidenceFile("registration.txt", "text/plain", b"Registered in California
 # A person of the merchant's team who is in no table, and a person of the operator.
 THEIRS = Hand(Actor(None))
 RISK = OperatorActor(None, user="risk")
+
+
+def requiring_approval(context: Context) -> Context:
+    """Return the service with settings that require an approval of new merchants."""
+    return replace(context, settings=replace(context.settings, onboarding="required"))
+
+
+async def new_merchant(context: Context) -> UUID:
+    """Create a merchant, and return its id."""
+    made = await create_merchant(context, MerchantTerms(name=f"Shop {uuid4().hex[:8]}"))
+    return made.merchant.merchant_id
 
 
 async def fill(context: Context, merchant_id: UUID, *, business: str = "", owner: str = "") -> None:

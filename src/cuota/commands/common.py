@@ -136,6 +136,11 @@ def show(options: argparse.Namespace, facts: object, lines: list[str]) -> None:
     print(json.dumps(facts, indent=2) if options.json else "\n".join(lines))
 
 
+def one_line(text: str) -> str:
+    """Replace control characters by spaces, so that a text from outside cannot control the terminal."""
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
 def table(facts: dict[str, object]) -> list[str]:
     """Return one line for each name and value, with the values aligned."""
     width = max(len(name) for name in facts)

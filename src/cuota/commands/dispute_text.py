@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
+from cuota.commands.common import one_line
 from cuota.core import money
 from cuota.core.instant import timestamp
 from cuota.db.dispute.operator_list import ListedDispute
@@ -89,12 +90,7 @@ def detail_lines(shown: ShownDispute) -> list[str]:
 def _statement(statement: Statement) -> list[str]:
     text = "(erased)" if statement.text is None else statement.text or "(no text)"
     files = [
-        f"  file {_printable(file.name)} ({file.media_type}, {file.size} bytes)" for file in statement.files
+        f"  file {one_line(file.name)} ({file.media_type}, {file.size} bytes)" for file in statement.files
     ]
     head = f"The {statement.party} wrote at {timestamp(statement.at)}:"
-    return ["", head, *(f"  {_printable(line)}" for line in text.splitlines()), *files]
-
-
-def _printable(text: str) -> str:
-    """Replace control characters by spaces, so that a text from outside cannot control the terminal."""
-    return "".join(letter if letter.isprintable() else " " for letter in text)
+    return ["", head, *(f"  {one_line(line)}" for line in text.splitlines()), *files]

@@ -8,7 +8,7 @@ import httpx
 
 from cuota import config
 from cuota.commands.checkout_walker import CannotWalk, walk
-from cuota.commands.common import Add, run, show
+from cuota.commands.common import Add, one_line, run, show
 from cuota.flows.context import Context
 from cuota.rails.inbox import KEPT, Received, look
 
@@ -64,13 +64,8 @@ def _lines(found: list[Received]) -> list[str]:
     for each in found:
         at = f"{each.created_at:%Y-%m-%d %H:%M:%S} UTC"
         words = [each.subject, *each.text.splitlines()] if each.channel == "mail" else each.text.splitlines()
-        lines += [f"{at}  {each.channel} to {each.recipient}", *(f"    {_printable(line)}" for line in words)]
+        lines += [f"{at}  {each.channel} to {each.recipient}", *(f"    {one_line(line)}" for line in words)]
     return lines or ["No messages have been sent."]
-
-
-def _printable(text: str) -> str:
-    """Replace control characters by spaces, so that a message cannot control the terminal."""
-    return "".join(char if char.isprintable() else " " for char in text)
 
 
 def _limit(text: str) -> int:

@@ -26,21 +26,32 @@ from cuota.flows.onboarding.keep_documents import remove_document
 from cuota.flows.onboarding.read_checklist import read_checklist
 from cuota.flows.onboarding.screen_names import screen_merchant
 from cuota.flows.payout.change_bank_account import change_bank_account
-from support.onboarding import BUSINESS, OWNER, RISK, THEIRS, approve, decide, fill, state_of, stored
+from support.onboarding import (
+    BUSINESS,
+    OWNER,
+    RISK,
+    THEIRS,
+    approve,
+    decide,
+    fill,
+    new_merchant,
+    requiring_approval,
+    state_of,
+    stored,
+)
 from support.own_service import Own
 
 
 @pytest.fixture
 def context(own: Own) -> Context:
     """A service whose settings require an approval."""
-    return replace(own.context, settings=replace(own.context.settings, onboarding="required"))
+    return requiring_approval(own.context)
 
 
 @pytest.fixture
 async def new(context: Context) -> UUID:
     """A merchant that was created while an approval is required."""
-    made = await create_merchant(context, MerchantTerms(name=f"Shop {uuid4().hex[:8]}"))
-    return made.merchant.merchant_id
+    return await new_merchant(context)
 
 
 async def actions(context: Context, merchant_id: UUID) -> list[str]:

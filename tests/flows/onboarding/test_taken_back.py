@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 
@@ -15,26 +14,34 @@ from cuota.core.sandbox import TEST_ACCOUNTS, TEST_ROUTING
 from cuota.db.onboarding import onboardings
 from cuota.db.payout import holds
 from cuota.flows.context import Context
-from cuota.flows.merchant.manage_merchants import MerchantTerms, create_merchant
 from cuota.flows.onboarding.keep_documents import add_documents, remove_document
 from cuota.flows.onboarding.read_checklist import read_checklist
 from cuota.flows.onboarding.screen_names import screen_merchant
 from cuota.flows.payout.change_bank_account import cancel_change, change_bank_account
-from support.onboarding import NOTE, THEIRS, approve, decide, fill, state_of, stored
+from support.onboarding import (
+    NOTE,
+    THEIRS,
+    approve,
+    decide,
+    fill,
+    new_merchant,
+    requiring_approval,
+    state_of,
+    stored,
+)
 from support.own_service import Own
 
 
 @pytest.fixture
 def context(own: Own) -> Context:
     """A service whose settings require an approval."""
-    return replace(own.context, settings=replace(own.context.settings, onboarding="required"))
+    return requiring_approval(own.context)
 
 
 @pytest.fixture
 async def new(context: Context) -> UUID:
     """A merchant that was created while an approval is required."""
-    made = await create_merchant(context, MerchantTerms(name=f"Shop {uuid4().hex[:8]}"))
-    return made.merchant.merchant_id
+    return await new_merchant(context)
 
 
 async def test_a_merchant_that_takes_a_change_back_is_approved_when_all_the_rest_is_accepted(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 
@@ -14,13 +13,13 @@ from cuota.core.sandbox import TEST_ACCOUNTS, TEST_ROUTING
 from cuota.db.payout.holds import Release
 from cuota.db.verify.recalculate import verify
 from cuota.flows.context import Context
-from cuota.flows.merchant.manage_merchants import BadMerchant, MerchantTerms, create_merchant
+from cuota.flows.merchant.manage_merchants import BadMerchant
 from cuota.flows.merchant.suspend_merchant import suspend_merchant
 from cuota.flows.payout.change_bank_account import change_bank_account
 from cuota.flows.payout.release_payout import release_payout
 from cuota.flows.payout.send_payouts import send_payouts
 from support.db.settled import PAYOUTS, closed, cutoff_of, rows, settled
-from support.onboarding import approve, decide, fill, state_of, stored
+from support.onboarding import approve, decide, fill, new_merchant, requiring_approval, state_of, stored
 from support.own_service import Own
 from support.payouts import bank_paid, event_types, make_payout, payout_row, returned_lines
 
@@ -30,14 +29,13 @@ OTHER = read_bank_details(TEST_ROUTING, TEST_ACCOUNTS[1].number)
 @pytest.fixture
 def context(own: Own) -> Context:
     """A service whose settings require an approval."""
-    return replace(own.context, settings=replace(own.context.settings, onboarding="required"))
+    return requiring_approval(own.context)
 
 
 @pytest.fixture
 async def new(context: Context) -> UUID:
     """A merchant that must be approved. The sandbox has given it a bank account."""
-    made = await create_merchant(context, MerchantTerms(name=f"Shop {uuid4().hex[:8]}"))
-    return made.merchant.merchant_id
+    return await new_merchant(context)
 
 
 async def held(context: Context, payout_id: UUID) -> bool:

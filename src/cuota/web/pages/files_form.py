@@ -12,7 +12,7 @@ from starlette.responses import Response
 from cuota.core.dispute.evidence_file import MOST_TOTAL_BYTES
 from cuota.core.refusal import Code, Refused
 from cuota.web.pages.checkout.session import Stop, require_own
-from cuota.web.pages.render import problem
+from cuota.web.pages.render import PageForm, problem
 from cuota.web.upload import UploadedForm, read_upload, upload_place
 
 # What a page answers to a form that could not be read.
@@ -41,6 +41,17 @@ def early(response: Response) -> Response:
     """Close the connection after an answer that does not wait for the files, so that the browser stops sending them."""
     response.headers["Connection"] = "close"
     return response
+
+
+def unread_by(errors: PageForm) -> UnreadPage:
+    """Return what the pages with these errors answer to a form that is too large, cannot be read, or must wait."""
+
+    def unread(request: Request, refused: Refused) -> Response:
+        if refused.code is Code.UNAVAILABLE:
+            return errors.answer(request, refused)
+        return unread_form(request, refused)
+
+    return unread
 
 
 def unread_form(request: Request, refused: Refused) -> Response:

@@ -5,26 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
-from cuota import config
 from cuota.db.sandbox import forks
 from cuota.flows.sandbox import fork_sandbox
 from cuota.web.pages.desk.sandbox_panel import MOST_FORKS
 from support.makers import make_merchant
 from support.pages.staff import Staff
-from support.time.sandbox import Sandbox, opened_sandbox
+from support.time.sandbox import Sandbox
 
 PAGE = "/desk/sandbox"
-
-
-@pytest.fixture
-async def sandbox(settings: config.Settings, own_database: dict[str, Any]) -> AsyncIterator[Sandbox]:
-    """A service with its jobs and a movable clock, on a separate database."""
-    async with opened_sandbox(settings, own_database) as opened:
-        yield opened
 
 
 @pytest.fixture

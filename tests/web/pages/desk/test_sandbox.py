@@ -7,27 +7,18 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
 
 import pytest
 
-from cuota import config
 from cuota.core.desk.role import Role
 from cuota.core.sandbox import TEST_CARDS
 from cuota.run.travel import traveling
 from support.makers import Clock, Merchant, Running
 from support.pages.beside import beside
 from support.pages.staff import Staff
-from support.time.sandbox import Sandbox, opened_sandbox
+from support.time.sandbox import Sandbox
 
 PAGE = "/desk/sandbox"
-
-
-@pytest.fixture
-async def sandbox(settings: config.Settings, own_database: dict[str, Any]) -> AsyncIterator[Sandbox]:
-    """A service with its jobs and a movable clock, on a separate database."""
-    async with opened_sandbox(settings, own_database) as opened:
-        yield opened
 
 
 @asynccontextmanager

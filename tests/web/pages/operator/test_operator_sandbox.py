@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
-from cuota import config
 from cuota.core.operator.role import OPERATOR_MAY, OperatorAction, OperatorRole
 from cuota.db.sandbox import forks
 from support.pages.operator_staff import OperatorStaff
-from support.time.sandbox import Sandbox, opened_sandbox
+from support.time.sandbox import Sandbox
 
 PAGE = "/operator/sandbox"
-
-
-@pytest.fixture
-async def sandbox(settings: config.Settings, own_database: dict[str, Any]) -> AsyncIterator[Sandbox]:
-    """A service with its jobs and a movable clock, on a separate database."""
-    async with opened_sandbox(settings, own_database) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -6,10 +6,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.desk.role import Action
-from cuota.flows.afterwards import afterwards
 from cuota.flows.desk.record import AuditNote, record
 from cuota.web.pages.desk import sandbox_panel
-from cuota.web.pages.desk.sandbox_panel import PanelProblem, only_in_the_sandbox
+from cuota.web.pages.desk.sandbox_panel import Changed, only_in_the_sandbox
 from cuota.web.pages.desk.view import common
 from cuota.web.pages.desk.visit import PATH, Desk, allowed, missing
 from cuota.web.service import service_of
@@ -28,16 +27,13 @@ async def show(request: Request, desk: Desk) -> Response:
 @allowed(Action.USE_SANDBOX)
 async def change(request: Request, desk: Desk) -> Response:
     """Move the clock, or save, restore or delete a fork, for every merchant of the sandbox."""
-    try:
-        changed = await sandbox_panel.change(request, desk.form)
-    except PanelProblem as problem:
-        frame = common(request, desk, "Sandbox", here=_SANDBOX)
-        return await sandbox_panel.page_of(request, frame, _SANDBOX, problem)
-    # After a rewind, this person may be unknown.
-    with afterwards("what was done with the sandbox, in the audit log"):
+
+    async def log(changed: Changed) -> None:
         note = AuditNote(changed.action, changed.subject)
         await record(service_of(request).context, desk.merchant_id, desk.actor, note)
-    return sandbox_panel.after(_SANDBOX, changed)
+
+    frame = common(request, desk, "Sandbox", here=_SANDBOX)
+    return await sandbox_panel.change_page(request, desk.form, frame, _SANDBOX, log)
 
 
 @only_in_the_sandbox(missing)

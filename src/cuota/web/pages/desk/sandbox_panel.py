@@ -23,6 +23,7 @@ from cuota.core.sandbox import (
 )
 from cuota.db.sandbox import clock, forks
 from cuota.db.sandbox.forks import Fork
+from cuota.flows.afterwards import afterwards
 from cuota.flows.sandbox.fork_sandbox import read_name
 from cuota.flows.sandbox.move_time import CannotMoveTime
 from cuota.web.pages import inbox
@@ -92,8 +93,21 @@ async def rewind_page(request: Request, frame: PageContext, root: str) -> Respon
     return page(request, "desk/rewind.html", {**frame, "address": root, "fork": fork})
 
 
-def after(root: str, changed: Changed) -> Response:
-    """Lead to the page that says what was changed."""
+async def change_page(
+    request: Request,
+    form: dict[str, str],
+    frame: PageContext,
+    root: str,
+    log: Callable[[Changed], Awaitable[None]],
+) -> Response:
+    """Do what the form asks for, write the change with `log`, and lead back to the page; or show what is wrong."""
+    try:
+        changed = await _change(request, form)
+    except PanelProblem as problem:
+        return await page_of(request, frame, root, problem)
+    # After a rewind, the person may be unknown, and then the entry is not written.
+    with afterwards(f"{changed.action} in the log of the dashboard"):
+        await log(changed)
     return see_other(f"{root}?said={changed.said}" if changed.said else root)
 
 
@@ -133,8 +147,7 @@ def _shown(fork: Fork) -> PageContext:
     return {"name": fork.name, "clock": when(fork.service_time), "taken": when(fork.taken_at)}
 
 
-async def change(request: Request, form: dict[str, str]) -> Changed:
-    """Do what the form asks for. Raises PanelProblem."""
+async def _change(request: Request, form: dict[str, str]) -> Changed:
     mover = service_of(request).mover
     if mover is None:
         raise PanelProblem("This process cannot move the clock. Use cuota time.")

@@ -19,7 +19,7 @@ from cuota.flows.desk.record import Actor
 from cuota.flows.desk.sign_in import SESSION_LIFE, DeskVisit, load_visit
 from cuota.web.ids import guid
 from cuota.web.pages.checkout.session import Stop, form_of, keep_secret, kept_secret, see_other
-from cuota.web.pages.files_form import early, files_form, unread_form
+from cuota.web.pages.files_form import early, files_form, unread_by
 from cuota.web.pages.render import PageForm, problem
 from cuota.web.server.client_address import seen_address
 from cuota.web.service import service_of
@@ -155,7 +155,7 @@ def allowed_with_files(*actions: Action) -> Callable[[DeskHandler], Callable[[Re
                 return early(not_allowed(request, desk))
             sender = visit.person.person_id
             try:
-                async with files_form(request, sender, visit.secret, PLACE, _unread) as form:
+                async with files_form(request, sender, visit.secret, PLACE, unread_by(DESK_ERRORS)) as form:
                     return await handler(request, replace(desk, form=form.fields, files=tuple(form.files)))
             except Stop as stop:
                 return stop.response
@@ -164,13 +164,6 @@ def allowed_with_files(*actions: Action) -> Callable[[DeskHandler], Callable[[Re
         return run
 
     return made
-
-
-def _unread(request: Request, refused: Refused) -> Response:
-    """Return the page for a form that is too large, cannot be read, or must wait."""
-    if refused.code is Code.UNAVAILABLE:
-        return DESK_ERRORS.answer(request, refused)
-    return unread_form(request, refused)
 
 
 def id_in_path(request: Request, name: str) -> UUID:

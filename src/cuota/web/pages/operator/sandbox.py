@@ -6,10 +6,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.operator.role import OperatorAction
-from cuota.flows.afterwards import afterwards
 from cuota.flows.operator.log_action import OperatorNote, log_action
 from cuota.web.pages.desk import sandbox_panel
-from cuota.web.pages.desk.sandbox_panel import PanelProblem, only_in_the_sandbox
+from cuota.web.pages.desk.sandbox_panel import Changed, only_in_the_sandbox
 from cuota.web.pages.operator.view import common
 from cuota.web.pages.operator.visit import PATH, OperatorDesk, allowed, missing
 from cuota.web.service import service_of
@@ -28,16 +27,13 @@ async def show(request: Request, desk: OperatorDesk) -> Response:
 @allowed(OperatorAction.USE_SANDBOX)
 async def change(request: Request, desk: OperatorDesk) -> Response:
     """Move the clock, or save, restore or delete a fork, for every merchant of the sandbox."""
-    try:
-        changed = await sandbox_panel.change(request, desk.form)
-    except PanelProblem as problem:
-        frame = common(request, desk, "Sandbox", here=_SANDBOX)
-        return await sandbox_panel.page_of(request, frame, _SANDBOX, problem)
-    # After a rewind, this person may be unknown.
-    with afterwards("what was done with the sandbox, in the operator's log"):
+
+    async def log(changed: Changed) -> None:
         note = OperatorNote(changed.action, changed.subject, "")
         await log_action(service_of(request).context, desk.actor, note)
-    return sandbox_panel.after(_SANDBOX, changed)
+
+    frame = common(request, desk, "Sandbox", here=_SANDBOX)
+    return await sandbox_panel.change_page(request, desk.form, frame, _SANDBOX, log)
 
 
 @only_in_the_sandbox(missing)

@@ -20,7 +20,7 @@ from cuota.flows.operator.log_action import OperatorActor
 from cuota.flows.operator.operator_sign_in import OperatorVisit, load_operator_visit, prove_operator_again
 from cuota.web.ids import guid
 from cuota.web.pages.checkout.session import Stop, form_of, keep_secret, kept_secret, see_other
-from cuota.web.pages.files_form import early, files_form, unread_form
+from cuota.web.pages.files_form import early, files_form, unread_by
 from cuota.web.pages.render import PageForm, problem
 from cuota.web.server.client_address import seen_address
 from cuota.web.service import service_of
@@ -139,7 +139,9 @@ def allowed_with_files(
             try:
                 await look(request)
                 sender = visit.person.person_id
-                async with files_form(request, sender, visit.secret, PLACE, _unread) as form:
+                async with files_form(
+                    request, sender, visit.secret, PLACE, unread_by(OPERATOR_ERRORS)
+                ) as form:
                     return await handler(request, replace(desk, form=form.fields, files=tuple(form.files)))
             except Stop as stop:
                 return stop.response
@@ -152,12 +154,6 @@ def allowed_with_files(
 
 def _actor(request: Request, visit: OperatorVisit) -> OperatorActor:
     return OperatorActor(visit.person, seen_address(request))
-
-
-def _unread(request: Request, refused: Refused) -> Response:
-    if refused.code is Code.UNAVAILABLE:
-        return OPERATOR_ERRORS.answer(request, refused)
-    return unread_form(request, refused)
 
 
 async def prove(request: Request, desk: OperatorDesk) -> dict[str, str]:
