@@ -30,7 +30,7 @@ ALLOWED = {
     "history._FORGET": SWEEP,
     "idempotency._FORGET": "in the order of the times; a save holds one key at a time",
     "deliveries._RECORD": "the results are sorted by the key, and each is followed by its later event",
-    "api_requests._FORGET": "the service may not update these rows, so it cannot lock them first; a sweep on its own is run once more",
+    "api_requests._FORGET": "the service has no right to update these rows, so it cannot lock them first; the pool runs the sweep once more",
     "api_requests._FORGET_ORDERS": ERASURE,
     "blocks._END": "a consumer has at most one open block",
     "blocks._EXPIRE": "a consumer has at most one open block",

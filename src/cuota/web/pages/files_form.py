@@ -44,7 +44,10 @@ def early(response: Response) -> Response:
 
 
 def unread_by(errors: PageForm) -> UnreadPage:
-    """Return what the pages with these errors answer to a form that is too large, cannot be read, or must wait."""
+    """Return a function that makes the page for a form that is too large, cannot be read, or must wait.
+
+    `errors` makes the page for a form that must wait.
+    """
 
     def unread(request: Request, refused: Refused) -> Response:
         if refused.code is Code.UNAVAILABLE:

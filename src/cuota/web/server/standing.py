@@ -29,9 +29,9 @@ WAIT_LONGER = Refused(
 
 @contextlib.contextmanager
 def copying(request: Request) -> Iterator[None]:
-    """Let the sandbox be copied or restored while this request waits for that.
+    """Let a fork or a rewind of the sandbox begin while this request waits for its result.
 
-    A copy begins when no request is in progress. Without this, the copy and the request that asked for it would wait for each other.
+    A fork begins when no request is in progress. If this request counted as one, the request and the fork would wait for each other.
     """
     gate: InFlightGate | None = request.scope.get(_GATE)
     if gate is None:

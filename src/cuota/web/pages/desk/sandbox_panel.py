@@ -1,4 +1,4 @@
-"""What both dashboards show of the sandbox and do with it: its clock, its forks, its test cards and accounts, and its inbox."""
+"""The page **Sandbox** of both dashboards: the clock, the forks, the test cards and accounts, and the inbox."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Changed:
 
 
 def only_in_the_sandbox(missing: Callable[[Request], Response]) -> Callable[[SandboxPage], SandboxPage]:
-    """Make a handler that production answers with `missing`, before it looks for a session."""
+    """Make a handler that answers with `missing` in production, whether or not the browser has a session."""
 
     def made(handler: SandboxPage) -> SandboxPage:
         @wraps(handler)
@@ -85,7 +85,7 @@ async def page_of(
 
 
 async def rewind_page(request: Request, frame: PageContext, root: str) -> Response:
-    """Answer with the page that says what a rewind to the fork `name` removes, and asks."""
+    """Answer with the page that describes a rewind to the fork `name` and asks for a confirmation."""
     try:
         fork = await _found(request, request.query_params.get("name", ""))
     except PanelProblem as problem:
@@ -100,7 +100,7 @@ async def change_page(
     root: str,
     log: Callable[[Changed], Awaitable[None]],
 ) -> Response:
-    """Do what the form asks for, write the change with `log`, and lead back to the page; or show what is wrong."""
+    """Carry out the form, record the change with `log`, and redirect to the page. If the form is wrong, show the error."""
     try:
         changed = await _change(request, form)
     except PanelProblem as problem:

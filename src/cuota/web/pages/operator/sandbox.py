@@ -39,5 +39,5 @@ async def change(request: Request, desk: OperatorDesk) -> Response:
 @only_in_the_sandbox(missing)
 @allowed(OperatorAction.USE_SANDBOX)
 async def ask_rewind(request: Request, desk: OperatorDesk) -> Response:
-    """Say what a rewind removes, and ask."""
+    """Describe the rewind, and ask for a confirmation."""
     return await sandbox_panel.rewind_page(request, common(request, desk, "Go back", here=_SANDBOX), _SANDBOX)
