@@ -37,7 +37,10 @@ Life = tuple[Left, dict[str, str]]
 async def life() -> AsyncIterator[Life]:
     """Yield the texts that all the steps produced, and the database after them, by column."""
     with served() as service:
-        yield await live(service), columns(dumped(service.data))
+        left = await live(service)
+        # A process writes the last calls into the request log when it ends.
+        ended(service)
+        yield left, columns(dumped(service.data))
 
 
 @contextlib.contextmanager
@@ -48,9 +51,14 @@ def served() -> Iterator[LoudService]:
         service.start()
         yield service
     finally:
-        service.stop()
-        until(lambda: not (service.data / "pg" / "postmaster.pid").exists())
+        ended(service)
         shutil.rmtree(base, ignore_errors=True)
+
+
+def ended(service: LoudService) -> None:
+    """Stop the service, and wait until its database has ended, too."""
+    service.stop()
+    until(lambda: not (service.data / "pg" / "postmaster.pid").exists())
 
 
 def personal(left: Left) -> list[Canary]:
