@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import asyncpg
 import httpx
@@ -12,10 +17,11 @@ import pytest
 
 from cuota.db.embedded.server import open_embedded
 from support.commands import Cuota, on_a_folder
+from support.faults.served import children
 from support.serving import serving
 
 DOCS = "Docs and files"
-REQUESTS = 60
+OF_FIRST, OF_SECOND = 20, 40
 
 
 @pytest.fixture(scope="module")
@@ -37,21 +43,43 @@ async def reports(cuota: Cuota) -> list[asyncpg.Record]:
             await connection.close()
 
 
-async def ask(address: str) -> None:
-    """Ask over many connections, so that both processes get some."""
-    for _ in range(REQUESTS // 10):
-        limits = httpx.Limits(max_keepalive_connections=0)
-        async with httpx.AsyncClient(base_url=address, limits=limits, trust_env=False, timeout=60) as http:
-            await asyncio.gather(*(http.get("/static/checkout.css") for _ in range(10)))
+def worker_processes(parent: int) -> list[int]:
+    """Return the process ids of the worker processes, both of which started before the line of JSON."""
+    found = [
+        child
+        for child in children(parent)
+        if b"cuota.run.process" in Path(f"/proc/{child}/cmdline").read_bytes()
+    ]
+    assert len(found) == 2
+    return found
+
+
+@contextmanager
+def stopped(process: int) -> Iterator[None]:
+    """Let a process rest, so that the other process answers every request."""
+    os.kill(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(process, signal.SIGCONT)
+
+
+def ask(address: str, times: int) -> None:
+    for _ in range(times):
+        answer = httpx.get(f"{address}/static/checkout.css", trust_env=False, timeout=60)
+        assert answer.status_code == 200
 
 
 def test_two_processes_report_every_answer_once_also_the_last_ones_before_they_stop(cuota: Cuota) -> None:
-    with serving(cuota, "--workers", "2") as (line, _):
-        asyncio.run(ask(line["url"]))
-    found = asyncio.run(reports(cuota))
-    assert len({row["process_id"] for row in found}) == 2
-    assert len({row["pid"] for row in found}) == 2
-    counted = [json.loads(row["figures"])["groups"].get(DOCS, [0, 0, [0]]) for row in found]
-    assert sum(answers for answers, _, _ in counted) == REQUESTS
-    assert sum(sum(buckets) for _, _, buckets in counted) == REQUESTS
-    assert sum(errors for _, errors, _ in counted) == 0
+    with serving(cuota, "--workers", "2") as (line, process):
+        first, second = worker_processes(process.pid)
+        with stopped(second):
+            ask(line["url"], OF_FIRST)
+        with stopped(first):
+            ask(line["url"], OF_SECOND)
+    answers: Counter[int] = Counter()
+    for row in asyncio.run(reports(cuota)):
+        counted, errors, buckets = json.loads(row["figures"])["groups"].get(DOCS, [0, 0, [0]])
+        assert (errors, sum(buckets)) == (0, counted)
+        answers[row["pid"]] += counted
+    assert answers == {first: OF_FIRST, second: OF_SECOND}
