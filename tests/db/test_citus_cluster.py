@@ -12,11 +12,14 @@ import pytest
 
 from cuota.core.order.movement import MovementKind
 from cuota.db.citus import MERCHANT, PLACES
+from cuota.db.desk import api_requests
+from cuota.db.desk.api_requests import NewApiRequest
 from cuota.db.hosts import Honest
 from cuota.db.order import outcomes
 from cuota.db.pool import ON_CITUS, SESSION
 from support.db.across import ACROSS
 from support.db.cluster_session import WORKER_OF, Cluster
+from support.db.filled import TEMPLATES, filled
 from support.db.made_orders import approved, created, moved, read_again
 from support.db.statements import statements
 
@@ -45,7 +48,7 @@ ONE_TASK = (
     "charges._PENDING",
 )
 # These statements are not planned: their names are filled in later, or they never run on Citus.
-TEMPLATES = ("secrets.", "clock._NEXT_IN", "history._PAST", "terms_row.AT")
+NOT_PLANNED = ("secrets.", "clock._NEXT_IN", "history._PAST", "terms_row.AT")
 PLAIN_ONLY = ("deliveries._LANES", "recalculate._MERCHANTS")
 SAMPLES = {
     "uuid": str(UUID(int=7)),
@@ -67,12 +70,23 @@ def literal(kind: str) -> str:
     return f"'{sample}'::{kind}"
 
 
+def sample(sql: str, n: int, kind: str) -> str:
+    """Return a value for the parameter $n of a statement."""
+    if re.search(rf"\${n}::\w+ IS NULL", sql):
+        # Null means all rows for such a parameter, and then the statement reads the most.
+        return f"NULL::{kind}"
+    if f"merchant_id = ANY (${n}::uuid[])" in sql:
+        return "ARRAY(SELECT md5(n::text)::uuid FROM generate_series(1, 200) n)"
+    return literal("json" if f"${n}::text::json" in sql else kind)
+
+
 SHARDED = {name for name, place in PLACES.items() if place == MERCHANT}
 ASKED = {
     name: sql
-    for name, sql in statements()
+    for name, sql in [*statements(), *filled()]
     if set(re.findall(r"(?:FROM|JOIN|INTO|UPDATE)\s+(\w+)", sql)) & SHARDED
-    and not name.startswith(TEMPLATES)
+    and not name.startswith(NOT_PLANNED)
+    and name not in TEMPLATES
     and name not in PLAIN_ONLY
 }
 
@@ -80,11 +94,7 @@ ASKED = {
 async def tasks(session: asyncpg.Connection, sql: str) -> list[int]:
     """Return the number of shards for each part of a statement. The plan is a custom plan, as in the service's sessions."""
     prepared = await session.prepare(sql)
-    literals = [
-        # Null means all rows for such a parameter, and then the statement reads the most.
-        f"NULL::{each.name}" if re.search(rf"\${n}::\w+ IS NULL", sql) else literal(f"{each.name}")
-        for n, each in enumerate(prepared.get_parameters(), 1)
-    ]
+    literals = [sample(sql, n, each.name) for n, each in enumerate(prepared.get_parameters(), 1)]
     known = re.sub(r"\$(\d+)", lambda found: literals[int(found[1]) - 1], sql)
     plan = await session.fetch(f"EXPLAIN {known}")
     return [int(found[1]) for row in plan if (found := re.fullmatch(r"\s*Task Count: (\d+)", row[0]))]
@@ -139,6 +149,22 @@ async def test_a_batch_of_one_merchant_is_one_command_too(cluster: Cluster) -> N
     assert await session.fetchval("SELECT count(*) FROM movements WHERE merchant_id = $1", merchant_id) == 15
 
 
+def logged(count: int) -> list[NewApiRequest]:
+    """Return this many calls for the request log."""
+    return [
+        NewApiRequest(str(uuid4()), "client", "127.0.0.1", "GET", "/order", None, 200, None, 1.5, False, None, None, None)
+        for _ in range(count)
+    ]  # fmt: skip
+
+
+async def test_the_calls_of_one_merchant_are_logged_in_one_command_to_one_node(cluster: Cluster) -> None:
+    merchant_id = uuid4()
+    _, sent = await cluster.commands(api_requests.add(cluster.session, merchant_id, logged(20)))
+    assert sent == ["SELECT public.log_api_requests"]
+    kept = "SELECT count(*) FROM api_requests WHERE merchant_id = $1"
+    assert await cluster.session.fetchval(kept, merchant_id) == 20
+
+
 async def test_the_node_that_runs_a_save_sends_no_command_to_another_node(cluster: Cluster) -> None:
     """Call the function on the worker itself. The worker's log must have no command to another node."""
     merchant_id = uuid4()
@@ -152,6 +178,7 @@ async def test_the_node_that_runs_a_save_sends_no_command_to_another_node(cluste
     await session.execute("SET client_min_messages = notice; SET citus.log_remote_commands = on")
     try:
         assert await worker.commands(outcomes.create(session, new)) == (True, [])
+        assert await worker.commands(api_requests.add(session, merchant_id, logged(3))) == (None, [])
         outcome = approved(new.order)
         assert await worker.commands(outcomes.save(session, outcome)) == (True, [])
         for kind in (MovementKind.CAPTURE, MovementKind.REFUND, MovementKind.VOID):

@@ -149,6 +149,7 @@ _FUNCTIONS = {
     "hold_payouts": _BY_MERCHANT[0],
     "release_payout": _BY_MERCHANT[0],
     "release_would": _BY_MERCHANT[0],
+    "log_api_requests": _BY_MERCHANT[0],
     "reserve_exposure": _BY_CONSUMER[0],
     "reserve_waiver": _BY_CONSUMER[0],
     "finish_reservation": _BY_CONSUMER[0],

@@ -14,9 +14,8 @@ from cuota.db.session import Session
 SCANNED = 5000
 FORGOTTEN_AT_ONCE = 5000
 _COLUMNS = "request_id, client_id, address, method, route, order_id, status, code, ms, keyed, query, request, response"
-_ADD = f"""INSERT INTO api_requests (merchant_id, {_COLUMNS}) SELECT $1, q.* FROM unnest($2::uuid[], $3::text[], $4::text[],
-    $5::text[], $6::text[], $7::uuid[], $8::smallint[], $9::text[], $10::real[], $11::boolean[], $12::text[], $13::text[],
-    $14::text[]) AS q ON CONFLICT DO NOTHING"""
+_ADD = """SELECT log_api_requests($1, $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::uuid[], $8::smallint[],
+    $9::text[], $10::real[], $11::boolean[], $12::text[], $13::text[], $14::text[])"""
 _PAGE = """
 WITH scanned AS (
     SELECT request_id, status, route, client_id FROM api_requests WHERE merchant_id = $1 AND request_id < $2

@@ -152,10 +152,9 @@ class FoundOrders:
 
 async def page(session: Session, merchant_id: UUID, asked: Asked, limit: int) -> FoundOrders:
     """Return at most `limit` orders, in two round trips."""
-    beyond, way, back = _SORTED[asked.sort]
     scan = SCANNED if asked.scans or asked.sorts_matches else limit + 1
     start = asked.after or (BEYOND if asked.sort in {Sort.NEWEST, Sort.LARGEST} else FIRST)
-    sql = _statement(asked, beyond, way, back)
+    sql = statement(asked)
     values: list[Any] = [merchant_id, start, scan, asked.created_from, asked.created_to, limit + 1]
     if asked.terms is not None:
         values += [list(asked.terms), asked.reference, asked.id]
@@ -169,7 +168,9 @@ async def page(session: Session, merchant_id: UUID, asked: Asked, limit: int) ->
     return FoundOrders(await rows(session, merchant_id, fitting), last)
 
 
-def _statement(asked: Asked, beyond: str, way: str, back: str) -> str:
+def statement(asked: Asked) -> str:
+    """Return the statement that finds the orders of a page."""
+    beyond, way, back = _SORTED[asked.sort]
     if asked.terms is None:
         named, also = _ALL.format(beyond=beyond, way=way), "true"
     elif asked.sort.by_amount:
