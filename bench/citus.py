@@ -31,9 +31,10 @@ from cuota.core.order.order import Order, Status
 from cuota.core.order.outcome import Outcome
 from cuota.db.citus import distribute
 from cuota.db.migrate import migrate
+from cuota.db.open_pool import open_pool
 from cuota.db.order import orders, outcomes
 from cuota.db.order.outcomes import NewOrder
-from cuota.db.pool import Pool, open_pool
+from cuota.db.pool import Pool
 from cuota.flows.context import new_id, new_token
 
 SECONDS, WARM = 3.0, 1.0

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cuota.db.checkout import codes
-from cuota.db.pool import Pool, open_pool
+from cuota.db.open_pool import open_pool
+from cuota.db.pool import Pool
 
 NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 A, B, C = (bytes([n]) * 32 for n in range(3))

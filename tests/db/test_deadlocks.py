@@ -8,7 +8,8 @@ from typing import Any
 import asyncpg
 import pytest
 
-from cuota.db.pool import Pool, open_pool
+from cuota.db.open_pool import open_pool
+from cuota.db.pool import Pool
 from support.db.locks import deadlocked
 
 TABLES = """CREATE TABLE counters (number integer PRIMARY KEY, counted integer NOT NULL DEFAULT 0);

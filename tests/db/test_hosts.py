@@ -19,7 +19,8 @@ import uvloop
 
 from cuota import config
 from cuota.db import hosts, pool
-from cuota.db.pool import GONE, open_pool
+from cuota.db.open_pool import open_pool
+from cuota.db.pool import GONE
 
 
 @pytest.fixture

@@ -16,7 +16,8 @@ from cuota.db.embedded import cluster as embedded_cluster
 from cuota.db.embedded.answer import accepts
 from cuota.db.embedded.folders import DATABASE, OWNER, PORT, prepare
 from cuota.db.embedded.programs import binaries_for
-from cuota.db.pool import GONE, open_pool
+from cuota.db.open_pool import open_pool
+from cuota.db.pool import GONE
 from support.db.embedded_processes import until
 from support.folders import new_folder
 

@@ -9,7 +9,7 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from cuota.db.pool import open_pool
+from cuota.db.open_pool import open_pool
 from support.own_service import Own
 
 THIS = "merchant_id = $1 AND order_id = $2"

@@ -10,7 +10,8 @@ import asyncpg
 import pytest
 
 from cuota.db import kept_sessions
-from cuota.db.pool import Pool, open_pool
+from cuota.db.open_pool import open_pool
+from cuota.db.pool import Pool
 from support.waiting import until
 
 

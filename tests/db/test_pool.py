@@ -20,7 +20,8 @@ from cuota.db.embedded.answer import accepts
 from cuota.db.embedded.folders import DATABASE, OWNER, PORT, prepare
 from cuota.db.embedded.programs import binaries_for
 from cuota.db.migrate import migrate
-from cuota.db.pool import GONE, UnsafeDatabase, open_pool
+from cuota.db.open_pool import open_pool
+from cuota.db.pool import GONE, UnsafeDatabase
 from cuota.web.problem import status_of
 from support.db.embedded_processes import until
 from support.folders import new_folder

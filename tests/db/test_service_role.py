@@ -14,7 +14,8 @@ import pytest
 from cuota import config
 from cuota.db import service_role
 from cuota.db.embedded.server import open_embedded
-from cuota.db.pool import UnsafeDatabase, open_pool
+from cuota.db.open_pool import open_pool
+from cuota.db.pool import UnsafeDatabase
 from cuota.db.sandbox import clock
 from cuota.run import runtime
 from support.makers import Merchant

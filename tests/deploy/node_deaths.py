@@ -15,6 +15,7 @@ import contextlib
 import random
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -129,15 +130,18 @@ def at(part: float, seconds: list[float]) -> str:
 
 def report(run: Run) -> list[str]:
     """Return the lines of the report. No test asserts these times, because they depend on the machine."""
-    calm, others, refused = [], [], []
     first = min((died for _, died, _ in run.deaths), default=float("inf"))
-    for front in run.fronts:
-        calm += front.seconds(0, first, 200)
-        for node, died, back in run.deaths:
-            if front.node == node:
-                refused += front.seconds(died, back, 503)
-            else:
-                others += front.seconds(died, back)
+    calm = [each.seconds for front in run.fronts for each in front.between(0, first) if each.status == 200]
+    during = [
+        (each, each.node == node)
+        for node, died, back in run.deaths
+        for front in run.fronts
+        for each in front.between(died, back)
+    ]
+    refused = [each.seconds for each, of_dead in during if of_dead and each.status == 503]
+    others = [each for each, of_dead in during if not of_dead]
+    times = [each.seconds for each in others]
+    statuses = Counter(f"{each.status} {each.reason}".strip() for each in others)
     captures = sum(len(front.captured) for front in run.fronts)
     created = sum(len(front.created) for front in run.fronts)
     slow = f"half within {at(0.5, refused)}, 99 % within {at(0.99, refused)}, the slowest {at(1, refused)}"
@@ -145,18 +149,9 @@ def report(run: Run) -> list[str]:
     return [
         f"{len(run.deaths)} deaths, {run.moves} moves of a shard; {captures} captures and {created} orders acknowledged",
         f"merchants of the dead worker: {len(refused)} answers 503, {slow}",
-        f"the others meanwhile: {len(others)} answers, p50 {at(0.5, others)}, p99 {at(0.99, others)}; {before}",
-        f"statuses of the others meanwhile: {_statuses(run)}",
+        f"the others meanwhile: {len(others)} answers, p50 {at(0.5, times)}, p99 {at(0.99, times)}; {before}",
+        f"statuses of the others meanwhile: {dict(statuses)}",
     ]
-
-
-def _statuses(run: Run) -> dict[int, int]:
-    counted: dict[int, int] = {}
-    for front in run.fronts:
-        for began, _, status in front.answers:
-            if any(front.node != node and died <= began < back for node, died, back in run.deaths):
-                counted[status] = counted.get(status, 0) + 1
-    return counted
 
 
 @contextlib.contextmanager

@@ -12,8 +12,9 @@ import pytest
 
 from cuota.core.order.movement import Movement, MovementKind, MovementRequest
 from cuota.core.refusal import Code, Refused
+from cuota.db.open_pool import open_pool
 from cuota.db.order import outcomes
-from cuota.db.pool import GONE, open_pool, refused_by_the_database
+from cuota.db.pool import GONE, refused_by_the_database
 from cuota.db.verify.recalculate import verify
 from cuota.flows.context import Context
 from cuota.flows.order.capture_order import capture_order

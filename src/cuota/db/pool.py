@@ -8,18 +8,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 from uuid import UUID
 
 import asyncpg
 
 from cuota.core.refusal import Code, Refused
-from cuota.db import row_security, service_role
+from cuota.db import row_security
 from cuota.db.deadlock import once_more
 from cuota.db.gathered import Gathered, Gatherer
-from cuota.db.hosts import SILENT_SECONDS, Honest, connect
+from cuota.db.hosts import SILENT_SECONDS
 from cuota.db.kept_sessions import KeptSessions
-from cuota.db.sharded_session import ClusterSession
 
 Connection: TypeAlias = asyncpg.Connection
 Row: TypeAlias = asyncpg.Record
@@ -231,49 +230,6 @@ def refused_by_the_database(problem: Exception) -> bool:
 def unavailable(message: str, retry_after: int = 1) -> Refused:
     """Return the refusal for status 503. The client may try again after `retry_after` seconds."""
     return Refused(Code.UNAVAILABLE, message, retry_after=retry_after)
-
-
-async def open_pool(where: dict[str, Any], size: int, name: str = "cuota") -> Pool:
-    """Open the pools of a process, as the service's own role. `name` is the application name of the sessions."""
-    first, service = await service_role.connect(where)
-    try:
-        takes = (await service_role.read(first)).takes
-        secured = await row_security.is_on(first)
-        sharded = await first.fetchval(HAS_CITUS)
-    finally:
-        await first.close()
-    more = {"application_name": name} | ({"role": takes} if takes else {}) | (ON_CITUS if sharded else {})
-    plain = ClusterSession if sharded else Honest
-    kind = row_security.Narrowed if secured else plain
-    return Pool(
-        await _sessions(service, 1, size, {**SESSION, **more}, kind),
-        await _sessions(service, 0, MOST_TOGETHER, {**TOGETHER, **more}, kind),
-        await _sessions(service, 0, 1, {**SESSION, **more}, kind),
-        sharded=bool(sharded),
-    )
-
-
-async def _sessions(
-    where: dict[str, Any], least: int, most: int, settings: dict[str, str], kind: type[Honest]
-) -> asyncpg.Pool:
-    """Open asyncpg's pool without the reset at each release.
-
-    Our sessions are never changed, and the reset would take a fifth of a capture's time.
-    """
-    return await asyncpg.create_pool(
-        **where,
-        connect=connect,
-        connection_class=kind,
-        min_size=least,
-        max_size=most,
-        max_inactive_connection_lifetime=300,
-        server_settings=settings,
-        reset=_no_reset,
-    )
-
-
-async def _no_reset(connection: Connection) -> None:
-    del connection
 
 
 async def require_durable(connection: Connection) -> None:

@@ -21,7 +21,8 @@ from cuota.db.merchant import last_served
 from cuota.db.merchant.last_served import LastServed
 from cuota.db.migrate import OnProgress, migrate, untold
 from cuota.db.nodes import refuse_worker
-from cuota.db.pool import GONE, UnsafeDatabase, open_pool
+from cuota.db.open_pool import open_pool
+from cuota.db.pool import GONE, UnsafeDatabase
 from cuota.db.sealed import SESSION_NAME
 from cuota.db.vault import Vault
 from cuota.flows.context import Context, utc_now

@@ -11,8 +11,9 @@ import pytest
 
 from cuota.db.cluster.across import fetch_across
 from cuota.db.hosts import NodeLost
+from cuota.db.open_pool import open_pool
 from cuota.db.order import orders, outcomes
-from cuota.db.pool import GONE, Pool, open_pool
+from cuota.db.pool import GONE, Pool
 from support.db.made_orders import created
 
 MERCHANT = """INSERT INTO merchants (merchant_id, name, minimum, maximum, defer_funds_capture, profile, currency, origins,

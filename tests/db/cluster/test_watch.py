@@ -6,7 +6,7 @@ import asyncpg
 import pytest
 
 from cuota.db.cluster.watch import NodeWatch
-from cuota.db.pool import open_pool
+from cuota.db.open_pool import open_pool
 
 
 @pytest.fixture

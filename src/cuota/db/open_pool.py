@@ -1,0 +1,55 @@
+"""Opens the pools of a process, as the service's own role."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import asyncpg
+
+from cuota.db import row_security, service_role
+from cuota.db.hosts import Honest, connect
+from cuota.db.pool import HAS_CITUS, MOST_TOGETHER, ON_CITUS, SESSION, TOGETHER, Connection, Pool
+from cuota.db.sharded_session import ClusterSession
+
+
+async def open_pool(where: dict[str, Any], size: int, name: str = "cuota") -> Pool:
+    """Open the pools of a process, as the service's own role. `name` is the application name of the sessions."""
+    first, service = await service_role.connect(where)
+    try:
+        takes = (await service_role.read(first)).takes
+        secured = await row_security.is_on(first)
+        sharded = await first.fetchval(HAS_CITUS)
+    finally:
+        await first.close()
+    more = {"application_name": name} | ({"role": takes} if takes else {}) | (ON_CITUS if sharded else {})
+    plain = ClusterSession if sharded else Honest
+    kind = row_security.Narrowed if secured else plain
+    return Pool(
+        await _sessions(service, 1, size, {**SESSION, **more}, kind),
+        await _sessions(service, 0, MOST_TOGETHER, {**TOGETHER, **more}, kind),
+        await _sessions(service, 0, 1, {**SESSION, **more}, kind),
+        sharded=bool(sharded),
+    )
+
+
+async def _sessions(
+    where: dict[str, Any], least: int, most: int, settings: dict[str, str], kind: type[Honest]
+) -> asyncpg.Pool:
+    """Open asyncpg's pool without the reset at each release.
+
+    Our sessions are never changed, and the reset would take a fifth of a capture's time.
+    """
+    return await asyncpg.create_pool(
+        **where,
+        connect=connect,
+        connection_class=kind,
+        min_size=least,
+        max_size=most,
+        max_inactive_connection_lifetime=300,
+        server_settings=settings,
+        reset=_no_reset,
+    )
+
+
+async def _no_reset(connection: Connection) -> None:
+    del connection
