@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 WIDE = Path(__file__).parent / "wide.toml"
 
 # The Citus cluster to test on, as the URL of its coordinator for a superuser. It is not a setting of the service.
-CITUS = os.environ.get("CUOTA_TEST_CITUS")
+CITUS = os.environ.get("CUOTA_TEST_CITUS") or os.environ.get("TESTED_CITUS")
+if CITUS:
+    # The test processes start after the next lines, and need the URL, too.
+    os.environ["TESTED_CITUS"] = CITUS
 
 for name in [name for name in os.environ if name.startswith("CUOTA_")]:
     del os.environ[name]

@@ -192,6 +192,8 @@ def kill_workers(count: int, seed: int, options: argparse.Namespace) -> tuple[Ru
         with cluster(path, port + 4, options) as nodes:
             command("migrate", "--citus", "--database", nodes.url, CUOTA_DATA_DIR=str(path / "command"))
             shared = {"CUOTA_DATABASE_URL": nodes.url, "PORT": str(port)}
+            if options.entry:
+                shared["CUOTA_DATABASE_ENTRY_URL"] = asyncio.run(nodes.urls())[options.entry]
             with script("several-web.sh", str(path / "web"), "1", "0", **shared) as web:
                 url = web["urls"][0]
                 machine = {
@@ -213,6 +215,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--count", type=int, default=50, help="how many deaths (default 50)")
     made.add_argument("--moves", type=int, default=4, help="how many shards are moved after that (default 4)")
     made.add_argument("--seed", type=int, default=time.time_ns() % 100_000)
+    made.add_argument(
+        "--entry", type=int, help="the group id of the worker through which orders are read and saved"
+    )
     made.add_argument("--url", help="the URL of an empty database on your own cluster's coordinator")
     made.add_argument("--kill", help="the command that kills a node with -9; {node} is its group id")
     made.add_argument("--start", help="the command that starts the node again")

@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import UUID
 
 import asyncpg
@@ -44,10 +45,21 @@ DECLINED = "4000 0000 0000 0002"
 CHARGED_BACK = "4000 0000 0000 2685"
 
 
-@pytest.fixture
-async def sandbox(on_citus: str, settings: Settings, own_database: dict[str, Any]) -> AsyncIterator[Sandbox]:
-    """The service with its worker, on a separate distributed database."""
-    del on_citus
+@pytest.fixture(params=["through the coordinator", "through a worker"])
+async def sandbox(
+    on_citus: str, settings: Settings, own_database: dict[str, Any], request: pytest.FixtureRequest
+) -> AsyncIterator[Sandbox]:
+    """The service with its background jobs, on a separate distributed database."""
+    if request.param == "through a worker":
+        where = own_database
+        owner = await asyncpg.connect(**where)
+        port = min(row["node_port"] for row in await owner.fetch(WORKERS))
+        await owner.close()
+        parts = urlsplit(on_citus)
+        there = f"{parts.netloc.rpartition(':')[0]}:{port}"
+        settings = replace(
+            settings, database_entry_url=parts._replace(netloc=there, path=where["database"]).geturl()
+        )
     async with opened_sandbox(settings, own_database) as opened:
         yield opened
 

@@ -43,6 +43,7 @@ class Settings:
     audience: str
     database_url: str | None = field(repr=False)
     database_owner_url: str | None = field(repr=False)
+    database_entry_url: str | None = field(repr=False)
     data_dir: Path
     secret_key: bytes = field(repr=False)
     old_secret_keys: tuple[bytes, ...] = field(repr=False)
@@ -204,6 +205,10 @@ def _contradictions(given: Mapping[str, object], environment: str, public_url: s
     if "CUOTA_DATABASE_OWNER_URL" in given and "CUOTA_DATABASE_URL" not in given:
         problems.append(
             "CUOTA_DATABASE_OWNER_URL: also set CUOTA_DATABASE_URL, to the address of the same database for the service's role."
+        )
+    if "CUOTA_DATABASE_ENTRY_URL" in given and "CUOTA_DATABASE_URL" not in given:
+        problems.append(
+            "CUOTA_DATABASE_ENTRY_URL: also set CUOTA_DATABASE_URL, to the address of the cluster's coordinator."
         )
     return problems
 

@@ -11,6 +11,7 @@ from cuota.core.risk.adverse import AGENCY
 _PLAIN: dict[str, tuple[str, object]] = {
     "database_url": ("CUOTA_DATABASE_URL", None),
     "database_owner_url": ("CUOTA_DATABASE_OWNER_URL", None),
+    "database_entry_url": ("CUOTA_DATABASE_ENTRY_URL", None),
     "old_secret_keys": ("CUOTA_SECRET_KEY_OLD", ()),
     "order_minutes": ("CUOTA_ORDER_MINUTES", 60),
     "authorization_days": ("CUOTA_AUTHORIZATION_DAYS", 13),

@@ -7,13 +7,19 @@ from typing import Any
 import asyncpg
 
 from cuota.db import row_security, service_role
+from cuota.db.entry import EntrySessions
 from cuota.db.hosts import Honest, connect
 from cuota.db.pool import HAS_CITUS, MOST_TOGETHER, ON_CITUS, SESSION, TOGETHER, Connection, Pool
 from cuota.db.sharded_session import ClusterSession
 
 
-async def open_pool(where: dict[str, Any], size: int, name: str = "cuota") -> Pool:
-    """Open the pools of a process, as the service's own role. `name` is the application name of the sessions."""
+async def open_pool(
+    where: dict[str, Any], size: int, name: str = "cuota", *, entry_url: str | None = None
+) -> Pool:
+    """Open the pools of a process, as the service's own role. `name` is the application name of the sessions.
+
+    `entry_url` is the address of a worker of the cluster for the statements of one merchant's orders.
+    """
     first, service = await service_role.connect(where)
     try:
         takes = (await service_role.read(first)).takes
@@ -24,12 +30,21 @@ async def open_pool(where: dict[str, Any], size: int, name: str = "cuota") -> Po
     more = {"application_name": name} | ({"role": takes} if takes else {}) | (ON_CITUS if sharded else {})
     plain = ClusterSession if sharded else Honest
     kind = row_security.Narrowed if secured else plain
-    return Pool(
+    pool = Pool(
         await _sessions(service, 1, size, {**SESSION, **more}, kind),
         await _sessions(service, 0, MOST_TOGETHER, {**TOGETHER, **more}, kind),
         await _sessions(service, 0, 1, {**SESSION, **more}, kind),
         sharded=bool(sharded),
     )
+    if entry_url is not None:
+        # No session is opened yet, because the worker may be down.
+        worker = {"dsn": entry_url}
+        pool.enter_by(
+            await _sessions(worker, 0, size, {**SESSION, **more}, kind),
+            await _sessions(worker, 0, MOST_TOGETHER, {**TOGETHER, **more}, kind),
+            EntrySessions,
+        )
+    return pool
 
 
 async def _sessions(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import TypeAlias, TypeVar
 from uuid import UUID
 
@@ -87,6 +87,14 @@ BUSY = (
 )
 
 
+class Unreachable(Refused):
+    """No session could be opened, so nothing was applied."""
+
+    def __init__(self) -> None:
+        message = "The service cannot reach its database; nothing was applied. Try again shortly."
+        super().__init__(Code.UNAVAILABLE, message, retry_after=1)
+
+
 class UnsafeDatabase(Exception):
     """The database must not be used: it could lose acknowledged data, or is not Cuota's. The text says what to do."""
 
@@ -130,9 +138,7 @@ class Sessions:
         try:
             return await self._kept.take(CONNECT_SECONDS)
         except (TimeoutError, *GONE, asyncpg.TooManyConnectionsError):
-            raise unavailable(
-                "The service cannot reach its database; nothing was applied. Try again shortly."
-            ) from None
+            raise Unreachable from None
 
     async def fetchrow(self, sql: str, *values: object) -> Row | None:
         """Return one row or None, in one round trip."""
@@ -185,7 +191,20 @@ class Pool(Sessions):
         self._shared = Sessions(shared) if shared else None
         # A session that may be held as long as the process runs. No request waits for it.
         self.apart = Sessions(apart or pool)
+        # The sessions for the statements of one merchant's orders.
+        self.entry: Sessions = self
+        self._more = [self._shared] if self._shared else []
         self._gatherer = Gatherer(self, self._shared or self, refused_by_the_database)
+
+    def enter_by(self, alone: asyncpg.Pool, together: asyncpg.Pool, kind: Callable[..., Sessions]) -> None:
+        """Run the statements of one merchant's orders in other sessions. Call this before the first request.
+
+        `kind` makes the sessions from a pool and from the sessions that replace them.
+        """
+        self.entry = kind(alone, self)
+        shared = kind(together, self._shared or self)
+        self._more += [self.entry, shared]
+        self._gatherer = Gatherer(self.entry, shared, refused_by_the_database)
 
     async def together(self, kind: Gathered[QueryT, ResultT], merchant_id: UUID, asked: QueryT) -> ResultT:
         """Run a request in one batch with the other requests of the same merchant that wait at this moment."""
@@ -201,16 +220,14 @@ class Pool(Sessions):
 
     def sizes(self) -> tuple[int, int]:
         """Return the number of open sessions, and how many of them are idle."""
-        size, idle = super().sizes()
-        more, more_idle = self._shared.sizes() if self._shared else (0, 0)
-        return size + more, idle + more_idle
+        sizes = [super().sizes(), *(sessions.sizes() for sessions in self._more)]
+        return sum(size for size, _ in sizes), sum(idle for _, idle in sizes)
 
     async def close(self) -> None:
         """Wait for running statements, then close every session."""
         await self._gatherer.finish()
-        if self._shared:
-            await self._shared.close()
-        await self.apart.close()
+        for sessions in (*self._more, self.apart):
+            await sessions.close()
         await super().close()
 
 

@@ -17,7 +17,12 @@ _WORDS = (
     "connection not open",
     "could not establish any connections",
     "server closed the connection",
+    "could not receive data from server",
+    "could not send data to server",
+    "SSL SYSCALL error",
 )
+# Citus's own words for the death of this session's node, in a backend that lives a moment longer.
+_DYING = "postmaster was shut down"
 
 
 def is_node_lost(problem: asyncpg.PostgresError) -> bool:
@@ -32,7 +37,7 @@ def is_node_lost(problem: asyncpg.PostgresError) -> bool:
 
 
 class ClusterSession(Honest):
-    """A connection that raises NodeLost if another node cannot be reached."""
+    """A connection that raises NodeLost if another node cannot be reached, and ConnectionError if its own node dies."""
 
     async def _do_execute(
         self, query: str, executor: Callable[..., Awaitable[Any]], *arguments: Any, **more: Any
@@ -40,8 +45,7 @@ class ClusterSession(Honest):
         try:
             return await super()._do_execute(query, executor, *arguments, **more)
         except asyncpg.PostgresError as problem:
-            if is_node_lost(problem):
-                raise NodeLost("a node of the database cluster cannot be reached") from problem
+            self._raise_lost(problem)
             raise
 
     async def execute(self, query: str, *arguments: Any, timeout: float | None = None) -> str:  # noqa: ASYNC109
@@ -49,7 +53,14 @@ class ClusterSession(Honest):
         try:
             tag: str = await super().execute(query, *arguments, timeout=timeout)
         except asyncpg.PostgresError as problem:
-            if is_node_lost(problem):
-                raise NodeLost("a node of the database cluster cannot be reached") from problem
+            self._raise_lost(problem)
             raise
         return tag
+
+    def _raise_lost(self, problem: asyncpg.PostgresError) -> None:
+        """Raise an error about a lost node if `problem` is one."""
+        if _DYING in str(problem):
+            self.terminate()
+            raise ConnectionError("the node of this database session is gone") from problem
+        if is_node_lost(problem):
+            raise NodeLost("a node of the database cluster cannot be reached") from problem

@@ -15,6 +15,7 @@ import asyncpg
 from cuota.config import REQUIRED, Settings
 from cuota.core.risk.policy import Policy
 from cuota.db import hosts, service_rights, service_role
+from cuota.db.cluster.entry_node import require_entry
 from cuota.db.cluster.serves import require_serving
 from cuota.db.embedded.server import open_embedded
 from cuota.db.merchant import last_served
@@ -74,7 +75,7 @@ async def judged_role(settings: Settings, where: dict[str, Any]) -> str | None:
         await connection.close()
 
 
-async def checked_cluster(where: dict[str, Any]) -> list[str]:
+async def checked_cluster(where: dict[str, Any], entry_url: str | None = None) -> list[str]:
     """Refuse an unusable Citus cluster (UnsafeDatabase). Return a warning for each node that does not answer."""
     connection, _ = await service_role.connect(where, timeout=5)
     try:
@@ -82,18 +83,24 @@ async def checked_cluster(where: dict[str, Any]) -> list[str]:
         if takes:
             await connection.execute(f"SET ROLE {takes}")
         down = await require_serving(connection)
+        entered = entry_url is None or await require_entry(connection, entry_url, takes)
     finally:
         await connection.close()
     said = "does not answer. Its merchants get 503 until it is back; the others are served."
-    return [
+    warnings = [
         f"The database node {node.name} (node {node.number} of the Citus cluster) {said}" for node in down
     ]
+    if not entered:
+        warnings.append(
+            "The worker of CUOTA_DATABASE_ENTRY_URL does not answer. Orders go through the coordinator until it is back."
+        )
+    return warnings
 
 
 async def check_database(settings: Settings, where: dict[str, Any]) -> None:
     """Refuse an unusable database (UnsafeDatabase), and print a warning for each smaller problem."""
     role = await judged_role(settings, where)
-    for warning in [*([role] if role else []), *await checked_cluster(where)]:
+    for warning in [*([role] if role else []), *await checked_cluster(where, settings.database_entry_url)]:
         print(f"cuota: warning: {warning}", file=sys.stderr, flush=True)
 
 
@@ -173,7 +180,8 @@ async def opened(
     """
     policy = _policy(settings) if decides else read_policy(None)[0]
     key_id = Vault(settings.secret_key).key_id
-    pool = await open_pool(where, pool_size or settings.pool_size, f"{SESSION_NAME}{key_id}")
+    size, entry_url = pool_size or settings.pool_size, settings.database_entry_url
+    pool = await open_pool(where, size, f"{SESSION_NAME}{key_id}", entry_url=entry_url)
     try:
         vault = await open_vault(pool, settings.secret_key, settings.old_secret_keys)
         rails = load(settings.rails, pool, vault, now)

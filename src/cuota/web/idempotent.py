@@ -18,7 +18,8 @@ from starlette.responses import Response
 from cuota.core.refusal import Code, Refused
 from cuota.db.order import idempotency
 from cuota.db.order.outcomes import Answer
-from cuota.db.pool import BUSY, GONE, Pool
+from cuota.db.pool import BUSY, GONE
+from cuota.db.session import Session
 from cuota.db.vault import Vault
 from cuota.flows.afterwards import afterwards
 from cuota.flows.context import utc_now
@@ -96,7 +97,7 @@ async def answer(
         return Response(await run(None), media_type="application/json")
     service = service_of(request)
     seal = _Seal(service.context.vault, f"idempotency:{merchant_id}:{key}") if secret else None
-    pool, now, lease = service.context.pool, utc_now(), service.context.new_id()
+    pool, now, lease = service.context.pool.entry, utc_now(), service.context.new_id()
     target = f"{request.method} {request.url.path}?{request.url.query}\n".encode()
     request_hash = hashlib.sha256(target + body).digest()
     if not await idempotency.claim(pool, merchant_id, key, request_hash, lease, now):
@@ -131,7 +132,7 @@ async def answer(
     return Response(content, media_type="application/json")
 
 
-async def _free(pool: Pool, merchant_id: UUID, key: str, lease: UUID) -> None:
+async def _free(pool: Session, merchant_id: UUID, key: str, lease: UUID) -> None:
     """Free the key. If that fails, ignore the error: the lease ends later, and the caller must get the first error."""
     with contextlib.suppress(Refused, *GONE, *BUSY):
         await idempotency.release(pool, merchant_id, key, lease)
@@ -145,7 +146,7 @@ def _problem(request: Request, service: Service, refused: Refused) -> bytes:
 async def _earlier(
     service: Service, merchant_id: UUID, key: str, request_hash: bytes, seal: _Seal | None
 ) -> Response:
-    earlier = await idempotency.read(service.context.pool, merchant_id, key, request_hash)
+    earlier = await idempotency.read(service.context.pool.entry, merchant_id, key, request_hash)
     if earlier is not None and not earlier.same_request:
         message = "This Idempotency-Key was used for a different request. Use a new key for a new request."
         raise Refused(Code.IDEMPOTENCY_KEY_REUSED, message)

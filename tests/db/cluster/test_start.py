@@ -8,6 +8,7 @@ import asyncpg
 import pytest
 
 from cuota.db.citus import distribute
+from cuota.db.cluster.entry_node import require_entry
 from cuota.db.cluster.serves import require_serving
 from cuota.db.migrate import migrate
 from cuota.db.pool import UnsafeDatabase
@@ -75,3 +76,37 @@ async def test_a_worker_is_refused_as_the_service_s_database(blank_citus: str, s
         UnsafeDatabase, match=r"a worker of a Citus cluster\. Give the address of the coordinator"
     ):
         await migrated(settings, {"dsn": at_worker(blank_citus, first["host"], first["port"])})  # type: ignore[arg-type]
+
+
+async def entry_refused(coordinator: asyncpg.Connection, url: str) -> str:
+    with pytest.raises(UnsafeDatabase) as raised:
+        await require_entry(coordinator, url, None)
+    said = str(raised.value)
+    assert said.startswith("CUOTA_DATABASE_ENTRY_URL: ")
+    assert "\n" not in said
+    return said
+
+
+async def test_orders_may_go_through_a_worker_of_the_cluster_and_through_nothing_else(
+    blank_citus: str, citus: str
+) -> None:
+    coordinator = await asyncpg.connect(blank_citus)
+    [first, *_] = await coordinator.fetch(REGISTERED)
+    worker = at_worker(blank_citus, first["host"], first["port"])
+    assert "is not a Citus cluster with distributed tables" in await entry_refused(coordinator, worker)
+    await migrate(coordinator, "sandbox")
+    await distribute(coordinator)
+    assert await require_entry(coordinator, worker, "cuota_app") is True
+    assert await checked_cluster({"dsn": blank_citus}, worker) == []
+    assert "this is the coordinator" in await entry_refused(coordinator, blank_citus)
+    other = at_worker(citus, first["host"], first["port"])
+    assert "not a node of the cluster of CUOTA_DATABASE_URL" in await entry_refused(coordinator, other)
+    assert "does not exist" in await entry_refused(coordinator, f"{worker}_of_no_name")
+    nobody = at_worker(blank_citus, "127.0.0.1", 1)
+    assert await require_entry(coordinator, nobody, None) is False
+    [said] = await checked_cluster({"dsn": blank_citus}, nobody)
+    assert (
+        said
+        == "The worker of CUOTA_DATABASE_ENTRY_URL does not answer. Orders go through the coordinator until it is back."
+    )
+    await coordinator.close()

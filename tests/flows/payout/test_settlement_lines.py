@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import asyncpg
+import pytest
+
 from cuota.flows.payout.adjust_merchant import adjust_merchant
-from cuota.flows.payout.settle_movements import settle_movements
+from cuota.flows.payout.settle_movements import settle_merchant, settle_movements
 from support.db.settled import LINES, SETTLEMENT, post_fee, publish, rows, settled
 from support.own_service import Own
 
@@ -110,3 +113,25 @@ async def test_an_adjustment_has_a_line_with_its_reason(own: Own) -> None:
     await settle_movements(own.context)
     (held,) = await rows(own, SETTLEMENT, merchant)
     assert held["close_at"] > own.service.clock.now()
+
+
+@pytest.mark.plain_postgresql("a trigger that reads its own transaction's rows does not run on shards")
+async def test_a_batch_that_reaches_the_statement_timeout_is_written_in_smaller_batches(own: Own) -> None:
+    merchant = own.merchant.merchant_id
+    order = await own.merchant.approved("100.00")
+    for cents in range(30):
+        await own.merchant.move(order, "capture", f"1.{cents:02}")
+    await publish(own.context, merchant)
+    owner = await asyncpg.connect(**own.where)
+    # In this database, more than three lines take too long.
+    await owner.execute(
+        """CREATE FUNCTION too_slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            IF (SELECT count(*) FROM settlement_lines WHERE xmin = pg_current_xact_id()::xid) > 3 THEN
+                RAISE EXCEPTION 'canceling statement due to statement timeout' USING ERRCODE = 'query_canceled';
+            END IF;
+            RETURN NULL; END $$;
+        CREATE TRIGGER too_slow AFTER INSERT ON settlement_lines FOR EACH ROW EXECUTE FUNCTION too_slow()"""
+    )
+    await owner.close()
+    assert await settle_merchant(own.context, merchant) >= 30
+    assert [line["number"] for line in await rows(own, LINES, merchant)] == list(range(1, 31))

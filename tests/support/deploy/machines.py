@@ -83,7 +83,7 @@ def command(*arguments: str, **more: str) -> str:
     """Run one command to its end, and return its output."""
     done = subprocess.run(
         [sys.executable, "-m", "cuota", *arguments], env=environment(**more), capture_output=True, text=True,
-        timeout=60, check=False,
+        timeout=600, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr + done.stdout
     return done.stdout

@@ -15,7 +15,7 @@ from cuota.core.order.outcome import Outcome
 from cuota.core.refusal import Refused
 from cuota.db.dispute import disputes
 from cuota.db.dispute.disputes import DueDispute
-from cuota.db.hosts import NodeLost
+from cuota.db.pool import GONE
 from cuota.flows.context import Context
 from cuota.flows.dispute.read_dispute import DisputedOrder, reading
 from cuota.flows.settle import settle
@@ -31,7 +31,7 @@ async def settle_due_disputes(context: Context) -> int:
         facts = {"orderId": str(due.order_id), "disputeId": str(due.dispute_id)}
         try:
             done += await _settle_one(context, due)
-        except (Refused, NodeLost):
+        except (Refused, *GONE):
             log.warning("dispute waits", extra={"facts": facts})
         except Exception:
             # One dispute that fails must not stop the others.

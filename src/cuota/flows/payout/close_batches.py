@@ -12,9 +12,9 @@ from uuid import UUID
 from cuota.core.payout.calendar import next_business_day
 from cuota.core.payout.cutoff import BANK_ZONE, next_cutoff, pays_at
 from cuota.core.refusal import Refused
-from cuota.db.hosts import NodeLost
 from cuota.db.payout import batches
 from cuota.db.payout.batches import Closing, ClosingRequest
+from cuota.db.pool import GONE
 from cuota.flows.context import Context
 from cuota.flows.payout.settle_movements import settle_merchant
 
@@ -29,7 +29,7 @@ async def close_batches(context: Context) -> int:
     for merchant_id in await batches.merchants_due(context.pool, context.now()):
         try:
             paid += (await close_merchant(context, merchant_id)).count(Closing.PAID)
-        except (Refused, NodeLost):
+        except (Refused, *GONE):
             log.warning("closing waits", extra={"facts": {"merchantId": str(merchant_id)}})
         except Exception:
             # One merchant that fails must not stop the others.

@@ -7,13 +7,17 @@ import logging
 import time
 from uuid import UUID
 
+import asyncpg
+
 from cuota.core.payout.cutoff import next_cutoff
 from cuota.core.refusal import Refused
-from cuota.db.hosts import NodeLost
 from cuota.db.payout import lines
+from cuota.db.pool import GONE
 from cuota.flows.context import Context
 
 EVENTS_AT_ONCE = 1000
+# Citus plans each statement inside the function anew, so that an event takes milliseconds there.
+AT_ONCE_ON_CLUSTER = 100
 # A merchant with a long backlog does not block the others.
 MOST_BATCHES = 50
 log = logging.getLogger("cuota.work")
@@ -25,7 +29,7 @@ async def settle_movements(context: Context) -> int:
     for merchant_id in await lines.merchants_behind(context.pool):
         try:
             read += await settle_merchant(context, merchant_id)
-        except (Refused, NodeLost):
+        except (Refused, *GONE):
             log.warning("settlement waits", extra={"facts": {"merchantId": str(merchant_id)}})
         except Exception:
             # One merchant that fails must not stop the others.
@@ -33,8 +37,9 @@ async def settle_movements(context: Context) -> int:
     return read
 
 
-async def settle_merchant(context: Context, merchant_id: UUID, most: int = EVENTS_AT_ONCE) -> int:
+async def settle_merchant(context: Context, merchant_id: UUID, most: int | None = None) -> int:
     """Write the lines of one merchant's next events, in batches of `most`. Return how many events were read."""
+    most = most or (AT_ONCE_ON_CLUSTER if context.pool.sharded else EVENTS_AT_ONCE)
     read = 0
     for _ in range(MOST_BATCHES):
         coming = await lines.next_movements(context.pool, merchant_id, context.now(), most)
@@ -44,7 +49,14 @@ async def settle_merchant(context: Context, merchant_id: UUID, most: int = EVENT
             cutoff = next_cutoff(coming.terms, max(coming.closed_until, coming.moved_at))
             await lines.open_batch(context.pool, merchant_id, coming.position, cutoff)
         began = time.monotonic()
-        settled = await lines.settle(context.pool, merchant_id, most)
+        try:
+            settled = await lines.settle(context.pool, merchant_id, most)
+        except asyncpg.QueryCanceledError:
+            # The batch reached the statement timeout and wrote nothing. The same batch would not be faster the next time.
+            if most == 1:
+                raise
+            most = max(1, most // 4)
+            continue
         read += settled
         if not settled:
             break

@@ -50,7 +50,7 @@ async def answer(request: Request, kind: MovementKind, apply: Apply, look: Look)
     context = service_of(request).context
 
     async def run(keep: idempotent.Keep | None) -> bytes:
-        order_id = await orders.find_id(context.pool, merchant.merchant_id, order_id_or_token)
+        order_id = await orders.find_id(context.pool.entry, merchant.merchant_id, order_id_or_token)
         if order_id is None:
             raise order_not_found()
         try:
@@ -72,7 +72,7 @@ async def _with_balances(context: Context, merchant_id: UUID, order_id: UUID, re
     """Add the order's balances to a refusal with status 422 that was raised before the order was read."""
     if refused.code not in {Code.MISSING_REFERENCE, Code.INVALID_AMOUNT}:
         return refused
-    found = await orders.read_with_plan(context.pool, merchant_id, order_id)
+    found = await orders.read_with_plan(context.pool.entry, merchant_id, order_id)
     if found is None:
         return order_not_found()
     refused.facts["balances"] = shown_balances(found.order)

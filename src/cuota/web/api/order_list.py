@@ -55,7 +55,9 @@ async def orders(request: Request) -> Response:
         # moved, but the time in its ids is always the real time.
         floor = _id_at(filters.created_from, -_MARGIN) or floor
         before = min(before, _id_at(filters.created_to, _MARGIN) or before)
-    page = await order_list.page(service.context.pool, merchant.merchant_id, filters, before, floor, limit)
+    page = await order_list.page(
+        service.context.pool.entry, merchant.merchant_id, filters, before, floor, limit
+    )
     cursor = _cursor(page.last, bound) if page.last else None
     data = b",".join(show_order.record(record) for record in page.records)
     more = encode({"hasMore": cursor is not None, "nextCursor": cursor})

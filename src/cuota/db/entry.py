@@ -1,0 +1,54 @@
+"""Sessions at a worker of a Citus cluster, for the statements of one merchant's orders, so that the coordinator does less.
+
+Every node of the cluster can send a statement to the node with the merchant's rows. Everything else, and all background jobs, stays at
+the coordinator, which has the tables that are not distributed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import AsyncIterator
+
+import asyncpg
+
+from cuota.db.pool import Connection, Sessions, Unreachable
+
+# While the worker is down, one request in this time tries to connect. The other requests use the coordinator at once.
+RETRY_SECONDS = 5.0
+log = logging.getLogger("cuota.cluster")
+
+
+class EntrySessions(Sessions):
+    """Sessions at a worker. While that worker cannot be reached, `coordinator` lends the sessions."""
+
+    def __init__(self, pool: asyncpg.Pool, coordinator: Sessions) -> None:
+        super().__init__(pool)
+        self._coordinator = coordinator
+        self._retry_at: float | None = None
+
+    @contextlib.asynccontextmanager
+    async def session(self) -> AsyncIterator[Connection]:
+        """Lend one session. Raises Refused(unavailable) if neither node has a free session in time; then nothing was applied."""
+        async with contextlib.AsyncExitStack() as stack:
+            connection = await self._at_worker(stack)
+            yield connection or await stack.enter_async_context(self._coordinator.session())
+
+    async def _at_worker(self, stack: contextlib.AsyncExitStack) -> Connection | None:
+        down = self._retry_at is not None
+        if self._retry_at is not None:
+            if time.monotonic() < self._retry_at:
+                return None
+            self._retry_at = time.monotonic() + RETRY_SECONDS
+        try:
+            connection = await stack.enter_async_context(super().session())
+        except Unreachable:
+            self._retry_at = time.monotonic() + RETRY_SECONDS
+            if not down:
+                log.warning("entry node cannot be reached")
+            return None
+        if down:
+            self._retry_at = None
+            log.warning("entry node can be reached again")
+        return connection
