@@ -12,7 +12,7 @@ from support.db import save_functions
 
 FOLDER = Path(cuota.db.__file__).parent
 # Statements that call Citus's functions or read its catalog, which a database without Citus does not have.
-OF_CITUS = ("citus.", "left_behind.", "nodes.", "serves.", "watch.", "across._PLACES")
+OF_CITUS = ("citus.", "left_behind.", "nodes.", "serves.", "watch.", "entry_node.", "across._PLACES")
 
 
 def statements() -> Iterator[tuple[str, str]]:
