@@ -22,7 +22,9 @@ from support.folders import new_folder
 from support.needed import needed
 from support.ports import free_port
 
-DATA, LOG_AHEAD = "160m", "56m"
+# The write-ahead log has 16 MB segments, and a PostgreSQL that stopped on a full disk needs room for a new segment to start again. So this
+# disk is much larger than the log that the tests write. On a disk of 56 MB, three segments left no room, and PostgreSQL never came back.
+DATA, LOG_AHEAD = "160m", "256m"
 REFILL_SECONDS = 0.02
 BLOCK = 4096
 # The text that strace prints for a call that it made fail.
