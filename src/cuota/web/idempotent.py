@@ -134,11 +134,12 @@ async def answer(
 
 async def _free(pool: Session, merchant_id: UUID, key: str, lease: UUID) -> None:
     """Free the key. If that fails, ignore the error: the lease ends later, and the caller must get the first error."""
-    # If the node of the session died, the first attempt notices that, and the second one gets a session at another node.
-    for _ in range(2):
-        with contextlib.suppress(Refused, *GONE, *BUSY):
+    with contextlib.suppress(Refused, *GONE, *BUSY):
+        try:
             await idempotency.release(pool, merchant_id, key, lease)
-            break
+        except GONE:
+            # The session's node died. A new session may be at another node. A second release changes nothing.
+            await idempotency.release(pool, merchant_id, key, lease)
 
 
 def _problem(request: Request, service: Service, refused: Refused) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
+from uuid import UUID
 
 import asyncpg
 import pytest
@@ -16,6 +17,16 @@ from support.own_service import Own
 
 def short(line: dict[str, Any]) -> tuple[Any, ...]:
     return line["number"], line["type"], line["gross"], line["fee"], line["net"]
+
+
+async def thirty_captures(own: Own) -> UUID:
+    """Capture 1.00 to 1.29 from one order, publish the events, and return the merchant's id."""
+    merchant = own.merchant.merchant_id
+    order = await own.merchant.approved("100.00")
+    for cents in range(30):
+        await own.merchant.move(order, "capture", f"1.{cents:02}")
+    await publish(own.context, merchant)
+    return merchant
 
 
 async def test_a_capture_and_a_refund_have_one_line_each_with_the_reference_and_the_event(
@@ -66,11 +77,7 @@ async def test_an_automatic_capture_has_a_line(own: Own) -> None:
 
 
 async def test_workers_at_the_same_time_write_each_line_once(own: Own) -> None:
-    merchant = own.merchant.merchant_id
-    order = await own.merchant.approved("100.00")
-    for cents in range(30):
-        await own.merchant.move(order, "capture", f"1.{cents:02}")
-    await publish(own.context, merchant)
+    merchant = await thirty_captures(own)
     for _ in range(40):
         await asyncio.gather(*(settle_movements(own.context) for _ in range(4)))
     found = await rows(own, LINES, merchant)
@@ -117,11 +124,7 @@ async def test_an_adjustment_has_a_line_with_its_reason(own: Own) -> None:
 
 @pytest.mark.plain_postgresql("a trigger that reads its own transaction's rows does not run on shards")
 async def test_a_batch_that_reaches_the_statement_timeout_is_written_in_smaller_batches(own: Own) -> None:
-    merchant = own.merchant.merchant_id
-    order = await own.merchant.approved("100.00")
-    for cents in range(30):
-        await own.merchant.move(order, "capture", f"1.{cents:02}")
-    await publish(own.context, merchant)
+    merchant = await thirty_captures(own)
     owner = await asyncpg.connect(**own.where)
     # In this database, more than three lines take too long.
     await owner.execute(
