@@ -25,6 +25,7 @@ from httpcore._backends.auto import AutoBackend
 
 from cuota.core.webhook.delivery import TIMED_OUT, Attempt
 from cuota.core.webhook.destination import is_allowed, is_loopback
+from cuota.rails.public_tls import public_tls
 
 # httpcore tries to import sniffio in every call. Without this entry, Python would search all folders each time.
 if find_spec("sniffio") is None:
@@ -164,8 +165,8 @@ class GuardedClient:
     def __init__(self, *, loopback: bool, connections: int = 400, tls: ssl.SSLContext | None = None) -> None:
         self._backend = GuardedBackend(loopback=loopback)
         self._pool = httpcore.AsyncConnectionPool(
-            # Created once, because httpcore would otherwise read the whole list of CAs for each connection.
-            ssl_context=tls or httpcore.default_ssl_context(),
+            # Without a context, httpcore would read the whole list of CAs for each connection.
+            ssl_context=tls or public_tls(),
             max_connections=connections,
             max_keepalive_connections=connections,
             keepalive_expiry=IDLE_SECONDS,

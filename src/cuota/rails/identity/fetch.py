@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import httpcore
 
 from cuota.rails.http import CONNECT_SECONDS, PLAIN_URL, GuardedBackend
+from cuota.rails.public_tls import public_tls
 from cuota.rails.unavailable import RailUnavailable
 
 # The timeout of one call. A person waits for the response.
@@ -34,7 +35,7 @@ class JsonClient:
     def __init__(self, *, loopback: bool, private: bool) -> None:
         self._backend = GuardedBackend(loopback=loopback, private=private, resolvers=2)
         self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=httpcore.default_ssl_context(),
+            ssl_context=public_tls(),
             max_connections=20,
             max_keepalive_connections=0,
             network_backend=self._backend,
