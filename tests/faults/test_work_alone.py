@@ -40,7 +40,7 @@ def world() -> Iterator[World]:
             served.start()
             yield world_of(served, hooks)
         finally:
-            served.stop()
+            served.kill()
 
 
 def test_two_cuota_work_processes_do_due_work_once_and_stop_within_seconds(world: World) -> None:

@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -120,12 +121,23 @@ class Service:
         return dict(json.loads(made.stdout))
 
     def stop(self) -> None:
+        """Stop as an operator does: running requests end first, which takes seconds."""
         for process in self.started:
             if process.poll() is None:
                 process.terminate()
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(12)
+        self.kill()
+
+    def kill(self) -> None:
+        """Kill everything that still runs."""
+        for process in self.started:
+            if process.poll() is None:
+                workers = children(process.pid)
                 process.kill()
+                for worker in workers:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(worker, signal.SIGKILL)
             process.wait()
             if process.stdout:
                 process.stdout.close()
@@ -140,7 +152,7 @@ def service() -> Iterator[Service]:
     try:
         yield made
     finally:
-        made.stop()
+        made.kill()
         until(lambda: not (made.data / "pg" / "postmaster.pid").exists())
         shutil.rmtree(base, ignore_errors=True)
 

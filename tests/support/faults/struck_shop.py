@@ -150,4 +150,4 @@ def struck_shop(
             ):
                 yield Shop(served, hooks, opened, http)
         finally:
-            served.stop()
+            served.kill()

@@ -92,7 +92,7 @@ def fired_at() -> Iterator[tuple[Service, Shop, Shop]]:
                 shops.append(Shop(service, made, stack.enter_context(http)))
             yield service, shops[0], shops[1]
     finally:
-        service.stop()
+        service.kill()
         until(lambda: not (service.data / "pg" / "postmaster.pid").exists())
         shutil.rmtree(base, ignore_errors=True)
 
