@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
+import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,6 +51,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if CITUS and (mark := item.get_closest_marker("plain_postgresql")):
             item.add_marker(pytest.mark.skip(f"needs plain PostgreSQL: {mark.args[0]}"))
+
+
+def pytest_collection_finish() -> None:
+    """Prepare this process for thousands of tests."""
+    if "httpx" in sys.modules:
+        from support.certificates import load_once
+
+        load_once()
+    # The collected tests live until the end. Each full garbage collection would search all of them.
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -7,6 +7,7 @@ Python program does. Only the import is not repeated; it takes most of a short c
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import runpy
@@ -131,6 +132,8 @@ def _become(asked: bytes, streams: list[int]) -> list[str]:
 def _main() -> None:
     import cuota.cli  # noqa: F401 - once, for all commands
 
+    # A child that ends collects garbage. Without this line, each child would search all objects of the program for it.
+    gc.freeze()
     arguments = _serve(socket.socket(fileno=int(sys.argv[1])))
     sys.argv = ["cuota", *arguments]
     runpy.run_module("cuota", run_name="__main__", alter_sys=True)

@@ -24,6 +24,7 @@ from cuota.web.request_log import LONGEST_BODY, MOST_WAITING, MOST_WAITING_BYTES
 from cuota.web.server.request_id import new_request_id
 from cuota.work.tidy import forget_requests
 from support.api.bodies import FULL, JSON
+from support.db.locks import holder
 from support.makers import Merchant
 from support.own_service import Own
 from support.request_log import copy_of, written
@@ -257,16 +258,13 @@ async def test_while_the_log_cannot_be_written_captures_are_answered_and_the_cal
     order = await shop.approved()
     log = own.service.app.service.requests
     assert log is not None
-    async with own.owner() as owner:
-        transaction = owner.transaction()
-        await transaction.start()
-        await owner.execute("LOCK TABLE api_requests IN ACCESS EXCLUSIVE MODE")
+    async with holder(own.where) as held:
+        await held.run("LOCK TABLE api_requests IN ACCESS EXCLUSIVE MODE")
         writing = asyncio.create_task(log.flush())
         # Nothing can be written as long as this transaction holds its lock, and the capture is answered all the same.
         answer = await shop.move(order, "capture", "1.00")
         assert answer.status_code == 200
-        await writing
-        await transaction.rollback()
+        await held.until_done(writing)
     assert [each.route for each in await logged(shop)] == ["/order", "/order/{order_id}/capture"]
 
 

@@ -14,6 +14,15 @@ FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --test-third-party-cookie-phaseout"
 )
+# Each window would load two pages for the menu of its address bar, which take more time than most pages of the tests.
+ADDRESS_BAR = ("WebUIOmniboxPopup", "WebUIOmniboxAimPopup")
+# Chromium obeys only the last --disable-features, so this list repeats what Playwright disables.
+DISABLED = (
+    *ADDRESS_BAR, "AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades",
+    "HttpsFirstBalancedModeAutoEnable", "LensOverlay", "MediaRouter", "PaintHolding", "ThirdPartyStoragePartitioning",
+    "AvoidCorsURLLoaderRestartOnRedirect", "OptimizationHints", "NetworkTimeServiceQuerying", "AimEnabled",
+    "PreconnectToSearch",
+)  # fmt: skip
 # This timeout only ends a test that hangs. It promises nothing about speed.
 PATIENCE_MS = 60_000
 
@@ -26,7 +35,9 @@ async def opened_chromium() -> AsyncIterator[Browser]:
     async with async_playwright() as playwright:
         # Playwright allows every popup; a real browser does not.
         browser = await playwright.chromium.launch(
-            executable_path=path, args=FLAGS.split(), ignore_default_args=["--disable-popup-blocking"]
+            executable_path=path,
+            args=[*FLAGS.split(), f"--disable-features={','.join(DISABLED)}"],
+            ignore_default_args=["--disable-popup-blocking"],
         )
         yield browser
         await browser.close()

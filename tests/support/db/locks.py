@@ -11,6 +11,9 @@ import asyncpg
 
 WAITING = """SELECT count(*) FROM pg_stat_activity
     WHERE datname = current_database() AND wait_event_type = 'Lock'"""
+# A cancelled statement fails with the same error as a statement that reached its time limit.
+CANCEL = """SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock'"""
 
 
 class Holder:
@@ -32,6 +35,14 @@ class Holder:
         while await self._watching.fetchval(WAITING) < count:
             assert not acting.done(), f"nothing waited for a lock: {acting}"
             await asyncio.sleep(0.01)
+
+    async def until_done(self, acting: asyncio.Future[Any]) -> Any:
+        """Return the result of `acting`. Meanwhile, cancel each statement that waits for a lock, so that the test does not
+        wait for its time limit."""
+        while not acting.done():
+            await self._watching.execute(CANCEL)
+            await asyncio.wait([acting], timeout=0.02)
+        return await acting
 
 
 @asynccontextmanager

@@ -8,6 +8,7 @@ from typing import Any
 
 from cuota import config
 from support.api.bodies import assert_refused, failures
+from support.db.locks import holder
 from support.gateway import SHOP, Fields, form_fields, orders_of, post_form, signed
 from support.makers import Merchant
 from support.own_service import opened_own
@@ -75,16 +76,13 @@ async def test_a_link_without_fields_says_what_is_missing(merchant: Merchant) ->
 async def test_while_the_database_does_not_answer_a_browser_gets_a_page(
     settings: config.Settings, own_database: dict[str, Any]
 ) -> None:
-    async with opened_own(settings, own_database) as own, own.owner() as owner:
+    async with opened_own(settings, own_database) as own:
         merchant = own.merchant
         fields = signed(merchant, form_fields(merchant))
-        transaction = owner.transaction()
-        await transaction.start()
-        await owner.execute("LOCK TABLE orders IN ACCESS EXCLUSIVE MODE")
-        page, problem = await asyncio.gather(
-            post_form(merchant, fields), post_form(merchant, fields, Accept="*/*")
-        )
-        await transaction.rollback()
+        async with holder(own_database) as held:
+            await held.run("LOCK TABLE orders IN ACCESS EXCLUSIVE MODE")
+            both = asyncio.gather(post_form(merchant, fields), post_form(merchant, fields, Accept="*/*"))
+            page, problem = await held.until_done(both)
         assert_refused(problem, 503, "unavailable")
         assert page.status_code == 503
         assert int(page.headers["retry-after"]) >= 1

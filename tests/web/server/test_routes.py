@@ -45,13 +45,14 @@ async def _nothing(_: Request) -> Response:
     raise NotImplementedError
 
 
+STARLETTE_S = [(row, Plain(row.path, _nothing, methods=row.methods.split())) for row in ROUTES]
+
+
 def chosen(method: str, path: str) -> tuple[str, object]:
     """Return the result of Starlette's router for the same table: the row and the parameters, or the status."""
     partly = None
-    for row in ROUTES:
-        match, found = Plain(row.path, _nothing, methods=row.methods.split()).matches(
-            {"type": "http", "method": method, "path": path, "path_params": {}}
-        )
+    for row, plain in STARLETTE_S:
+        match, found = plain.matches({"type": "http", "method": method, "path": path, "path_params": {}})
         if match is Match.FULL:
             return row.path, found["path_params"]
         if match is Match.PARTIAL and partly is None:
