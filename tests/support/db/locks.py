@@ -9,11 +9,10 @@ from typing import Any
 
 import asyncpg
 
-WAITING = """SELECT count(*) FROM pg_stat_activity
-    WHERE datname = current_database() AND wait_event_type = 'Lock'"""
-# A cancelled statement fails with the same error as a statement that reached its time limit.
-CANCEL = """SELECT pg_cancel_backend(pid) FROM pg_stat_activity
-    WHERE datname = current_database() AND wait_event_type = 'Lock'"""
+_THAT_WAIT = "FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+WAITING = f"SELECT count(*) {_THAT_WAIT}"
+# A canceled statement fails with the same error as a statement that reached its time limit.
+CANCEL = f"SELECT pg_cancel_backend(pid) {_THAT_WAIT}"
 
 
 class Holder:

@@ -45,13 +45,13 @@ async def _nothing(_: Request) -> Response:
     raise NotImplementedError
 
 
-STARLETTE_S = [(row, Plain(row.path, _nothing, methods=row.methods.split())) for row in ROUTES]
+STARLETTE_ROUTES = [(row, Plain(row.path, _nothing, methods=row.methods.split())) for row in ROUTES]
 
 
 def chosen(method: str, path: str) -> tuple[str, object]:
     """Return the result of Starlette's router for the same table: the row and the parameters, or the status."""
     partly = None
-    for row, plain in STARLETTE_S:
+    for row, plain in STARLETTE_ROUTES:
         match, found = plain.matches({"type": "http", "method": method, "path": path, "path_params": {}})
         if match is Match.FULL:
             return row.path, found["path_params"]
