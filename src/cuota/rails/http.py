@@ -66,6 +66,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
     def __init__(self, *, loopback: bool, private: bool = False, resolvers: int = RESOLVERS) -> None:
         self._loopback, self._private = loopback, private
         self._inner = AutoBackend()
+        self._closing: set[asyncio.Task[None]] = set()
         self._resolvers = ThreadPoolExecutor(resolvers, thread_name_prefix="cuota-resolve")
 
     async def connect_tcp(
@@ -86,7 +87,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as failed:
                 problem = failed
             else:
-                return _Bounded(stream)
+                return _Bounded(stream, self._closing)
         raise problem
 
     async def _checked(self, host: str, port: int) -> list[str]:
@@ -113,16 +114,18 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         """Sleep for this many seconds."""
         await asyncio.sleep(seconds)
 
-    def close(self) -> None:
-        """Stop the threads that resolve names."""
+    async def close(self) -> None:
+        """Stop the threads that resolve names, and wait until the connections that were given up are closed."""
         self._resolvers.shutdown(wait=False, cancel_futures=True)
+        await asyncio.gather(*self._closing, return_exceptions=True)
 
 
 class _Bounded(httpcore.AsyncNetworkStream):
     """A connection that reads at most the allowed size of a response, headers included, for each request."""
 
-    def __init__(self, inner: httpcore.AsyncNetworkStream) -> None:
-        self._inner = inner
+    def __init__(self, inner: httpcore.AsyncNetworkStream, closing: set[asyncio.Task[None]]) -> None:
+        """`closing` holds the connections that are being closed."""
+        self._inner, self._closing = inner, closing
         self._left = MOST_ANSWER_BYTES
 
     async def read(
@@ -145,7 +148,20 @@ class _Bounded(httpcore.AsyncNetworkStream):
         await self._inner.write(buffer, timeout)
 
     async def aclose(self) -> None:
-        await self._inner.aclose()
+        """Begin to close the connection, without a pause.
+
+        An attempt also closes other receivers' idle connections, one after another. If it paused in between and was
+        canceled there, the rest of them would stay open.
+        """
+        task = asyncio.ensure_future(self._inner.aclose())
+        self._closing.add(task)
+        task.add_done_callback(self._closed)
+
+    def _closed(self, task: asyncio.Task[None]) -> None:
+        self._closing.discard(task)
+        if not task.cancelled():
+            # The connection is gone in any case. Reading the exception keeps asyncio from logging it.
+            task.exception()
 
     async def start_tls(
         self,
@@ -153,7 +169,7 @@ class _Bounded(httpcore.AsyncNetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 - httpcore's signature
     ) -> httpcore.AsyncNetworkStream:
-        return _Bounded(await self._inner.start_tls(ssl_context, server_hostname, timeout))
+        return _Bounded(await self._inner.start_tls(ssl_context, server_hostname, timeout), self._closing)
 
     def get_extra_info(self, info: str) -> Any:
         return self._inner.get_extra_info(info)
@@ -219,8 +235,8 @@ class GuardedClient:
 
     async def close(self) -> None:
         """Close every connection."""
-        self._backend.close()
         await self._pool.aclose()
+        await self._backend.close()
 
 
 def _from_here(answer: httpcore.Response) -> bool:

@@ -83,8 +83,8 @@ class JsonClient:
 
     async def close(self) -> None:
         """Close every connection."""
-        self._backend.close()
         await self._pool.aclose()
+        await self._backend.close()
 
 
 def _object(content: bytes) -> dict[str, Any]:
