@@ -13,6 +13,7 @@ from prometheus_client import REGISTRY
 
 from cuota.web import app
 from cuota.web.server.admission import Admission, AdmissionSlot
+from cuota.web.server.parties import Parties
 from cuota.web.server.places import START, AdmissionSlots
 from cuota.web.server.routes import Routes
 from support.makers import Running
@@ -29,6 +30,10 @@ def routed(scope: dict[str, Any]) -> dict[str, Any]:
     """Return a scope with its route, as the edge passes it to admission."""
     route, params = ROUTES.find(scope["method"], scope["path"])
     return {**scope, "route": route, "path_params": params}
+
+
+def party_of(parties: Parties, scope: dict[str, Any], token: int = 0) -> str:
+    return parties.of(scope["route"].area, scope["path_params"], token, scope.get("token_client"))
 
 
 def admission_of(service: Running) -> Admission:

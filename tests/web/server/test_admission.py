@@ -14,7 +14,7 @@ import pytest
 
 from cuota.web.server.parties import STRANGERS, name_of
 from support.makers import Merchant, Running, make_merchant, order_body
-from support.server.crowd import admission_of, busy, port_of, raw, refused, scope_of, settled
+from support.server.crowd import admission_of, busy, party_of, port_of, raw, refused, scope_of, settled
 from support.signed import sdk_body, send
 
 NO_ORDER = "/order/01990000-0000-7000-8000-000000000001"
@@ -83,10 +83,10 @@ async def test_an_unverified_token_does_not_count_as_a_merchant_s_even_together_
     answer = await send(merchant, sdk_body(merchant), Authorization=forged)
     assert answer.status_code == 200
     parties = admission_of(merchant.service).parties
-    assert parties.of(scope_of(""), name_of(forged.encode())) == STRANGERS
+    assert party_of(parties, scope_of(""), name_of(forged.encode())) == STRANGERS
     assert (await merchant.http.get("/configuration")).status_code == 200
     good = merchant.http.headers["Authorization"].encode()
-    assert parties.of(scope_of(""), name_of(good)) == str(merchant.merchant_id)
+    assert party_of(parties, scope_of(""), name_of(good)) == str(merchant.merchant_id)
 
 
 async def test_a_refused_request_is_never_applied(merchant: Merchant) -> None:

@@ -29,7 +29,7 @@ URL = "https://pay.example"
 def test_the_prepared_answer_equals_the_one_built_from_the_refusal(path: str) -> None:
     request_id = new_request_id()
     scope = routed({"type": "http", "method": "GET", "path": path, "headers": []})
-    headers, body = BusyAnswers(URL).answer({**scope, "request_id": request_id})
+    headers, body = BusyAnswers(URL, []).answer({**scope, "request_id": request_id})
     normal = response_of(BUSY, public_url=URL, path=path, request_id=request_id)
     assert body == normal.body
     assert sorted(headers) == sorted(normal.raw_headers)

@@ -9,7 +9,7 @@ from cuota.web.server.admission import Admission, AdmissionSlot
 from cuota.web.server.parties import MOST_KNOWN, Parties
 from cuota.web.server.token_client import client_of_token, read_client
 from support.makers import Merchant
-from support.server.crowd import Clock, admission_of, busy, fill, gone_round, routed
+from support.server.crowd import Clock, admission_of, busy, fill, gone_round, party_of, routed
 
 TOKEN = routed({"method": "POST", "path": "/oauth/token", "headers": []})
 
@@ -51,8 +51,8 @@ def test_only_a_limited_number_of_the_newest_clients_is_remembered() -> None:
     parties = Parties()
     for number in range(MOST_KNOWN + 5):
         parties.remember_client(b"%d" % number)
-    assert parties.of({**TOKEN, "token_client": b"0"}, 0) == "oauth"
-    assert parties.of({**TOKEN, "token_client": b"%d" % (MOST_KNOWN + 4)}, 0) != "oauth"
+    assert party_of(parties, {**TOKEN, "token_client": b"0"}) == "oauth"
+    assert party_of(parties, {**TOKEN, "token_client": b"%d" % (MOST_KNOWN + 4)}) != "oauth"
     assert len(parties._clients) <= MOST_KNOWN
 
 
@@ -86,12 +86,12 @@ async def test_a_successful_call_or_token_request_makes_the_client_known(merchan
     parties._clients.clear()
     await merchant.token()
     await asyncio.sleep(0)
-    assert parties.of({**TOKEN, "token_client": merchant.client_id.encode()}, 0) != "oauth"
+    assert party_of(parties, {**TOKEN, "token_client": merchant.client_id.encode()}) != "oauth"
     parties._clients.clear()
     fresh = {"Authorization": f"Bearer {await merchant.token()}"}
     parties._clients.clear()
     assert (await merchant.http.get("/configuration", headers=fresh)).status_code == 200
-    assert parties.of({**TOKEN, "token_client": merchant.client_id.encode()}, 0) != "oauth"
+    assert party_of(parties, {**TOKEN, "token_client": merchant.client_id.encode()}) != "oauth"
 
 
 async def test_under_overload_a_known_client_still_gets_its_token(merchant: Merchant) -> None:

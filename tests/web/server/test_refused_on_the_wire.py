@@ -35,17 +35,20 @@ async def test_under_overload_too_a_request_that_other_servers_could_read_differ
     assert said.count(b"HTTP/1.1 ") == 1
 
 
+async def status_of(reader: asyncio.StreamReader) -> bytes:
+    """Read one answer, and return its status."""
+    head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 60)
+    await reader.readexactly(int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0]))
+    return head.split()[1]
+
+
 async def answers_to(service: Running, *packets: bytes) -> list[bytes]:
     """Send these packets, and return the statuses of all answers."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port_of(service))
-    statuses = []
     for packet in packets:
         writer.write(packet)
         await asyncio.sleep(0.005)
-    for _ in range(b"".join(packets).count(b" HTTP/1.1\r\n")):
-        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 60)
-        statuses.append(head.split()[1])
-        await reader.readexactly(int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0]))
+    statuses = [await status_of(reader) for _ in range(b"".join(packets).count(b" HTTP/1.1\r\n"))]
     writer.close()
     assert await reader.read(-1) == b""
     return statuses
@@ -63,6 +66,39 @@ async def test_two_requests_are_two_wherever_packets_are_split_and_the_body_is_n
             parts = [(two[:at], two[at:], create) for at in range(start, min(start + 40, len(two)))]
             for statuses in await asyncio.gather(*(answers_to(service, *each) for each in parts)):
                 assert statuses == [b"503"] * 3
+
+
+@pytest.mark.parametrize("before", [b"", b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n"])
+async def test_after_a_refusal_the_rest_of_its_body_is_skipped_and_the_next_request_is_answered(
+    service: Running, before: bytes
+) -> None:
+    body = b"GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n"
+    create = b"POST /order HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body)
+    live = b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n"
+    for at in range(len(body) + 1):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port_of(service))
+        with busy(service, 1):
+            writer.write(before + create + body[:at])
+            statuses = [await status_of(reader) for _ in range(1 + bool(before))]
+        writer.write(body[at:] + live + live)
+        statuses += [await status_of(reader) for _ in range(2)]
+        writer.close()
+        assert statuses == [b"200"] * bool(before) + [b"503", b"200", b"200"]
+
+
+async def test_a_client_that_disconnects_after_a_refusal_leaves_other_connections_alone(
+    service: Running,
+) -> None:
+    create = b"POST /order HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n"
+    with busy(service, 1):
+        gone, staying = [await asyncio.open_connection("127.0.0.1", port_of(service)) for _ in range(2)]
+        for reader, writer in (gone, staying):
+            writer.write(create)
+            assert await status_of(reader) == b"503"
+        gone[1].transport.abort()
+        staying[1].write(b"123456789" + create)
+        assert await status_of(staying[0]) == b"503"
+    staying[1].close()
 
 
 async def fields_of(service: Running, request: bytes) -> tuple[dict[bytes, bytes], dict[str, object]]:

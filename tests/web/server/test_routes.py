@@ -154,8 +154,7 @@ def test_a_route_that_is_always_answered_takes_no_place() -> None:
 def test_a_consumer_s_request_counts_for_the_merchant_in_the_path_once_that_merchant_is_known() -> None:
     parties, merchant = Admission().parties, str(UUID(ID))
     route, params = TABLE.find("GET", f"/checkout/{ID}/{ID}")
-    scope = {"route": route, "path_params": params}
-    assert parties.of(scope, 7) == "checkout"
+    assert parties.of(route.area, params, 7) == "checkout"
     parties.remember(7, merchant)
-    assert parties.of(scope, 0) == f"/checkout/{merchant}"
-    assert parties.is_merchant(parties.of(scope, 0))
+    assert parties.of(route.area, params, 0) == f"/checkout/{merchant}"
+    assert parties.is_merchant(parties.of(route.area, params, 0))

@@ -23,7 +23,7 @@ from starlette.types import Message, Receive, Scope
 
 from cuota.web.server.parties import STRANGERS, Parties, name_of
 from cuota.web.server.places import WINDOW, AdmissionSlots
-from cuota.web.server.route import Route
+from cuota.web.server.route import PathParams, Route
 from cuota.web.server.token_client import client_of_token
 
 # A refused client is told to come back after this many seconds (the Retry-After header).
@@ -84,20 +84,23 @@ class Admission:
         """Return whether at least a sixth of the places is taken. Only then may admission refuse requests."""
         return self.in_hand * 6 >= self.places.all
 
-    def refuses(self, scope: Scope) -> bool:
+    def refuses(self, route: Route, method: str, params: PathParams, authorization: bytes | None) -> bool:
         """Return whether this request must be refused now, and count the refusal.
 
         After False, `enter` judges the request again.
         """
-        route: Route = scope["route"]
-        return not route.always and self._judge(scope, route)[0]
+        return not route.always and self._judge(route, method, params, authorization)[0]
 
     def enter(self, scope: Scope) -> AdmissionSlot | None:
         """Return a place for this request, or None if the request must be refused before any work is done."""
         route: Route = scope["route"]
         if route.always:
             return FREE
-        refused, party, token = self._judge(scope, route)
+        authorization = next((value for name, value in scope["headers"] if name == b"authorization"), None)
+        client = scope.get("token_client")
+        refused, party, token = self._judge(
+            route, scope["method"], scope["path_params"], authorization, client
+        )
         if refused:
             return None
         if (now := self._clock()) >= self._window_ends:
@@ -109,12 +112,18 @@ class Admission:
         self._held[party] = self._held.get(party, 0) + 1
         return AdmissionSlot(party, token, now)
 
-    def _judge(self, scope: Scope, route: Route) -> tuple[bool, str, int]:
+    def _judge(
+        self,
+        route: Route,
+        method: str,
+        params: PathParams,
+        authorization: bytes | None,
+        client: bytes | None = None,
+    ) -> tuple[bool, str, int]:
         """Return whether the request is refused, its party, and the number that identifies its token."""
-        authorization = next((value for name, value in scope["headers"] if name == b"authorization"), None)
         token = 0 if route.area.consumers else name_of(authorization)
-        party = self.parties.of(scope, token)
-        creates = scope["method"] in route.creates
+        party = self.parties.of(route.area, params, token, client)
+        creates = method in route.creates
         why = self._why_not(party, creates=creates)
         if why:
             self._note_refusal(why, party, creates=creates)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import time
 from typing import Any
 
@@ -36,8 +37,11 @@ from cuota.web.service import Service
 
 log = logging.getLogger("cuota.request")
 # Answers to these methods have a body, and no preflight request is among them.
-_PLAIN = frozenset({"GET", "POST"})
+_PLAIN = {b"GET": "GET", b"POST": "POST"}
+# The target of most requests: a path without escapes, empty segments and a slash at its end, and perhaps a query.
+_TARGET = re.compile(rb"((?:/[^/%?#\x80-\xff]+)+)(?:\?.*)?", re.DOTALL)
 _SAFE_HEADERS = [(b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer")]
+_HSTS = (b"strict-transport-security", b"max-age=31536000")
 _CLOSE = (b"connection", b"close")
 _TOO_LARGE = STATUS[Code.BODY_TOO_LARGE][0]
 
@@ -54,8 +58,8 @@ class Edge:
         self.service = service
         self.draining = False
         self.admission = Admission()
-        self._secure = service.settings.secure
-        self._busy = BusyAnswers(service.settings.public_url)
+        self._headers = _SAFE_HEADERS + ([_HSTS] if service.settings.secure else [])
+        self._busy = BusyAnswers(service.settings.public_url, self._headers)
         # The edges that serve other ports of this process. They drain together with this one.
         self.beside: list[Edge] = []
 
@@ -72,7 +76,7 @@ class Edge:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         started = time.perf_counter()
-        headers = scope.pop("begun", None) or self._begin(scope)
+        headers = self._begin(scope)
         route: Route = scope["route"]
         if route.by_client and self.admission.crowded:
             scope["token_client"], receive = await read_client(scope, receive)
@@ -123,9 +127,7 @@ class Edge:
             scope["path"] = path[:-1]
         route, scope["path_params"] = self.routes.find(scope["method"], scope["path"])
         scope["route"] = route
-        headers = [*_SAFE_HEADERS, (b"x-request-id", request_id.encode()), *route.area.headers]
-        if self._secure:
-            headers.append((b"strict-transport-security", b"max-age=31536000"))
+        headers = [*self._headers, (b"x-request-id", request_id.encode()), *route.area.headers]
         if self.draining:
             headers.append(_CLOSE)
         return headers
@@ -144,19 +146,30 @@ class Edge:
         await send({"type": "http.response.start", "status": BUSY_STATUS, "headers": _joined(own, headers)})
         await send({"type": "http.response.body", "body": body})
 
-    def refuse_at_once(self, scope: Scope, fields: Headers) -> bytes | None:
+    def refuse_at_once(self, method: bytes, url: bytes, headers: Headers, fields: Headers) -> bytes | None:
         """Return the whole answer to a plain request that admission refuses now; None for every other request.
 
-        The protocol calls this when the head of a request is complete. Such a refusal needs no task, so a flood leaves
-        more time for the requests that are admitted. `fields` are the header fields of every answer.
+        The protocol calls this when the head of a request is complete. Such a refusal needs no scope and no task, so a
+        flood leaves more time for the requests that are admitted. `fields` are the header fields of every answer.
         """
-        if not self.admission.crowded or self.draining or scope["method"] not in _PLAIN:
+        if not self.admission.crowded or self.draining:
             return None
-        scope["begun"] = headers = self._begin(scope)
-        route: Route = scope["route"]
-        if route.by_client or route.area.errors is not PROBLEM or not _one_host(scope, _names(scope)):
+        name, target = _PLAIN.get(method), _TARGET.fullmatch(url)
+        if name is None or target is None:
             return None
-        return self._busy.on_the_wire(scope, [*fields, *headers]) if self.admission.refuses(scope) else None
+        path = target[1].decode("ascii")
+        route, params = self.routes.find(name, path)
+        if route.by_client or route.area.errors is not PROBLEM:
+            return None
+        hosts, authorization = 0, None
+        for field, value in headers:
+            if field == b"host":
+                hosts += 1
+            elif field == b"authorization" and authorization is None:
+                authorization = value
+        if hosts != 1 or not self.admission.refuses(route, name, params, authorization):
+            return None
+        return self._busy.on_the_wire(path, route.area, fields)
 
     async def refuse(self, scope: Scope, receive: Receive, send: Send, refused: Refused) -> None:
         """Refuse a request without calling its handler, in the error form of its route."""

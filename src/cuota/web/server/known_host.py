@@ -41,23 +41,23 @@ class KnownHost:
         # A health check may use any address of the machine.
         if (
             scope["type"] == "http"
-            and not self._is_known(scope)
+            and not self._is_known(scope["headers"])
             and scope["path"] not in self._edge.routes.probes
         ):
             await self._edge.refuse(scope, receive, send, UNKNOWN)
         else:
             await self._app(scope, receive, send)
 
-    def refuse_at_once(self, scope: Scope, fields: Headers) -> bytes | None:
+    def refuse_at_once(self, method: bytes, url: bytes, headers: Headers, fields: Headers) -> bytes | None:
         """Return the edge's immediate refusal. A request for an unknown host is refused later, with its own reason."""
-        if not self._edge.admission.crowded or not self._is_known(scope):
+        if not self._edge.admission.crowded or not self._is_known(headers):
             return None
-        return self._edge.refuse_at_once(scope, fields)
+        return self._edge.refuse_at_once(method, url, headers, fields)
 
-    def _is_known(self, scope: Scope) -> bool:
-        if self._last in scope["headers"]:
+    def _is_known(self, headers: Headers) -> bool:
+        if self._last in headers:
             return True
-        hosts = [header for header in scope["headers"] if header[0] == b"host"]
+        hosts = [header for header in headers if header[0] == b"host"]
         # The edge itself refuses a request without a Host header, or with several.
         if len(hosts) != 1:
             return True

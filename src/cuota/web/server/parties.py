@@ -8,9 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections import deque
 
-from starlette.types import Scope
-
-from cuota.web.server.route import Area
+from cuota.web.server.route import Area, PathParams
 
 MOST_KNOWN = 20_000
 # The service remembers at most this many tokens of one merchant, the newest ones. Without the limit, a merchant that
@@ -51,14 +49,17 @@ class Parties:
                 del self._clients[old]
         self._clients[name] = f"/oauth/{name.hex()}"
 
-    def of(self, scope: Scope, token: int) -> str:
-        """Return the party of a request whose route is known. `token` is `name_of` its token, 0 without a token."""
-        area: Area = scope["route"].area
+    def of(self, area: Area, params: PathParams, token: int, client: bytes | None = None) -> str:
+        """Return the party of a request.
+
+        `area` and `params` belong to its route, `token` is `name_of` its token (0 without a token), and `client` is the
+        OAuth client that requests a token.
+        """
         if area.consumers:
             # The consumers of one merchant are a party separate from the merchant's own calls.
-            merchant = scope["path_params"].get("merchant_id")
+            merchant = params.get("merchant_id")
             return f"{_CONSUMERS}{merchant}" if merchant in self._tokens else area.party
-        if client := scope.get("token_client"):
+        if client:
             # A client that got a token recently is a party of its own.
             return self._clients.get(hashlib.sha256(client).digest(), area.party)
         return self._known.get(token, STRANGERS) if token else area.party

@@ -124,17 +124,22 @@ class BoundedProtocol(RefusingProtocol):
         if too_much := head_refusal(self.url, self.headers, self._head_bytes):
             self._refuse(too_much)
             raise _Enough
+        if not self._refused_at_once():
+            self._begin_request()
+        self._in_head, self._message_bytes, self._since = False, 0, self._watch.ticks
+        self._most_bytes, self._body_ticks = MOST_MESSAGE_BYTES, BODY_TICKS
+        # The parser also reports trailers as headers. They must not be added to the head of this request.
+        self.headers = []
+
+    def _begin_request(self) -> None:
+        """Start the request whose head is complete, or queue it behind the earlier requests of this connection."""
         before = self.cycle
         super().on_headers_complete()
         if self.scope["method"] != "GET":
             self.cycle.transport = Lingering(self)  # type: ignore[assignment]
         if len(self.pipeline) == 1:
             self._answering = before
-        self._in_head, self._message_bytes, self._since = False, 0, self._watch.ticks
-        self._most_bytes, self._body_ticks = MOST_MESSAGE_BYTES, BODY_TICKS
         self.scope[ALLOW_BODY] = self._allow_body  # type: ignore[literal-required]
-        # The parser also reports trailers as headers. They must not be added to the head of this request.
-        self.headers = []
 
     def _allow_body(self, most: int) -> None:
         """Allow the current request a body of `most` bytes, and more time. Call this only for an authenticated sender."""

@@ -1,36 +1,92 @@
-"""The protocol of a connection under overload: most requests that admission refuses are answered once their head is read.
+"""The protocol of a connection under overload: a request that admission refuses is answered once its head is read.
 
-uvicorn starts a task for each request. A flood that is refused needs no task, so the process has more time for the requests
-that are admitted. uvicorn's own parser reads the head of a refused request and skips its body; there is no second parser.
+For each request uvicorn makes a scope, a cycle and a task. A flood that is refused needs none of them, so the process has
+more time for the requests that are admitted. uvicorn's own parser reads the head of a refused request and skips its body;
+there is no second parser.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from uvicorn._types import ASGI3Application
+from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
 
 from cuota.web.server.head import Headers
 
-# A function of the scope and the header fields of every answer. It returns the whole answer to a request that is
-# refused before any work, and None for every other request.
-RefuseAtOnce = Callable[[Any, Headers], bytes | None]
+# A function of the method, the target, the header fields of a request, and the header fields of every answer. It returns
+# the whole answer to a request that is refused before any work, and None for every other request.
+RefuseAtOnce = Callable[[bytes, bytes, Headers, Headers], bytes | None]
+
+
+def _answered() -> RequestResponseCycle:
+    """Return the cycle of a request that was answered. It belongs to no connection, and nothing changes it."""
+    cycle = RequestResponseCycle(
+        scope={},  # type: ignore[typeddict-item]
+        transport=None,  # type: ignore[arg-type]
+        flow=None,  # type: ignore[arg-type]
+        logger=None,  # type: ignore[arg-type]
+        access_logger=None,  # type: ignore[arg-type]
+        access_log=False,
+        default_headers=[],
+        message_event=asyncio.Event(),
+        expect_100_continue=False,
+        keep_alive=True,
+        on_response=lambda: None,
+    )
+    cycle.response_started = cycle.response_complete = True
+    return cycle
+
+
+# The cycle of a connection whose requests were all refused. uvicorn skips the body of a request whose cycle is complete.
+_ANSWERED = _answered()
 
 
 class RefusingProtocol(HttpToolsProtocol):
     """Asks the application's `refuse_at_once`, if it has one, before it starts a request."""
 
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
-        """Answer the request if it is refused now, and start it otherwise."""
-        refuse: RefuseAtOnce | None = getattr(self.app, "refuse_at_once", None)
-        # A request that closes its connection, or waits for "100 Continue", needs uvicorn's task, which handles both.
-        if refuse is not None and cycle.keep_alive and not cycle.waiting_for_100_continue:
-            answer = refuse(cycle.scope, self.server_state.default_headers)
-            if answer is not None:
-                self.transport.write(answer)
-                cycle.response_started = cycle.response_complete = True
-                cycle.on_response()
-                return
-        super()._start_asgi_task(cycle, app)
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._refuse_now: RefuseAtOnce | None = getattr(self.app, "refuse_at_once", None)
+
+    def _refused_at_once(self) -> bool:
+        """Answer the request whose head is complete if the application refuses it now. Return whether it was answered."""
+        cycle = self.cycle
+        if (
+            self._refuse_now is None
+            or (cycle is not None and not cycle.response_complete)
+            or not self._is_plain()
+        ):
+            return False
+        answer = self._refuse_now(
+            self.parser.get_method(), self.url, self.headers, self.server_state.default_headers
+        )
+        if answer is None:
+            return False
+        self.transport.write(answer)
+        self.server_state.total_requests += 1
+        if cycle is None:
+            self.cycle = _ANSWERED
+        # The head of this request is no longer a part of a request in progress.
+        self.scope = self.cycle.scope
+        return True
+
+    def _is_plain(self) -> bool:
+        """Return whether uvicorn has nothing else to do for this request: close, switch protocols, continue, or wait."""
+        parser = self.parser
+        return not (
+            self.expect_100_continue
+            or self.flow.write_paused
+            or parser.should_upgrade()
+            or not parser.should_keep_alive()
+            or parser.get_http_version() != "1.1"
+        )

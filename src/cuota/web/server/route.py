@@ -11,6 +11,8 @@ from starlette.responses import Response
 
 from cuota.web.error_form import PROBLEM, ErrorForm
 
+# The parameters in the path of a request, by name.
+PathParams = dict[str, str]
 Handler = Callable[[Request], Awaitable[Response]]
 # The party of requests without a token whose area names no other party.
 NOBODY = "nobody"
