@@ -15,16 +15,15 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-import asyncpg
-
 from bench import flood, proof, report, seed, service
 from bench.flood import Flood, Sender
+from bench.flood_results import Came, Count
 from bench.service import BenchService
 from cuota.db.embedded.server import open_embedded
 
@@ -32,7 +31,7 @@ MERCHANTS = 10
 POOL = 4_000  # approved orders of each merchant
 FIRST, STEPS, MOST_STEPS, ENOUGH_KEPT = 1_000.0, (1.2, 1.05), 10, 0.98
 # A step of the ramp is as long as a level: many rates can be kept for three seconds, and not for eight.
-STEP_SECONDS, LEVEL_SECONDS, REST_SECONDS, MOST_REST = 8.0, 8.0, 1.0, 60.0
+LEVEL_SECONDS, REST_SECONDS = 8.0, 1.0
 # The load in multiples of saturation, and the share of the peak that must still be answered (None: only measured).
 TIMES: dict[int, float | None] = {1: 0.9, 2: 0.9, 5: 0.8, 10: None}
 # The other merchants should be served well beside the greedy one, so their load leaves room for its share.
@@ -41,55 +40,6 @@ EASE = 0.8
 # flood.
 AS_BEFORE, BEFORE, FLOODED, AFTER = 3.0, 4, 6, 10
 QUIET = 1.0  # the highest load average of an idle machine
-KINDS = tuple(name for name, _ in flood.MIX)
-
-
-@dataclass
-class Count:
-    """The results of some requests."""
-
-    offered: int = 0
-    refused: int = 0
-    bare: int = 0
-    late: int = 0
-    other: int = 0
-    latencies: list[float] = field(default_factory=list)
-
-    @property
-    def good(self) -> int:
-        return len(self.latencies)
-
-    @property
-    def kept(self) -> float:
-        return self.good / max(self.offered, 1)
-
-    def percentile(self, percent: int) -> float:
-        ordered = sorted(self.latencies)
-        return ordered[len(ordered) * percent // 100] if ordered else float("nan")
-
-
-@dataclass(frozen=True)
-class Came:
-    """The results of one flood."""
-
-    found: dict[str, Any]
-
-    def count(
-        self, *, sender: range | None = None, kinds: tuple[str, ...] = KINDS, seconds: range | None = None
-    ) -> Count:
-        total = Count()
-        for by, name, second, tally in self.found["tallies"]:
-            if name in kinds and (sender is None or by in sender) and (seconds is None or second in seconds):
-                for what in ("offered", "refused", "bare", "late", "other"):
-                    setattr(total, what, getattr(total, what) + tally[what])
-                total.latencies += tally["latencies"]
-        return total
-
-    @property
-    def generator(self) -> str:
-        late = self.found["late_ms"]
-        said = f"{late:.0f} ms late, {self.found['cpu']:.0%} of a core"
-        return f"{said}: **it did not keep its schedule**" if late > 20 else said
 
 
 @dataclass
@@ -104,35 +54,26 @@ class OverloadRun:
     def send(self, rates: list[list[float]], phases: list[float]) -> Came:
         """Run one flood. `rates` has the requests a second by merchant and phase."""
         self.floods += 1
-        senders = [Sender(token, by_phase) for token, by_phase in zip(self.tokens, rates, strict=True)]
+        senders = list(map(Sender, self.tokens, rates))
         came = Came(flood.drive(Flood(self.place.port, phases, senders, POOL, self.floods)))
         if came.found["problems"] or came.found["unanswered"]:
             say(f"unanswered: {came.found['unanswered']}; else: {came.found['problems']}")
         time.sleep(REST_SECONDS)
-        asyncio.run(self._published())
+        # Otherwise publishing the events of this flood would count for the next one.
+        asyncio.run(service.events_published(self.where))
         return came
 
-    async def _published(self) -> None:
-        """Wait until the events of the flood are published. Otherwise this work would count for the next flood."""
-        connection = await asyncpg.connect(**self.where)
-        try:
-            until = time.monotonic() + MOST_REST
-            while await connection.fetchval("SELECT EXISTS (SELECT FROM outbox)"):
-                assert time.monotonic() < until, "events were not published"
-                await asyncio.sleep(0.2)
-        finally:
-            await connection.close()
-
-    def evenly(self, rate: float, seconds: float) -> Came:
-        return self.send([[rate / MERCHANTS]] * MERCHANTS, [seconds])
+    def evenly(self, rate: float) -> Came:
+        """Send this many requests a second for the time of one level."""
+        return self.send([[rate / MERCHANTS]] * MERCHANTS, [LEVEL_SECONDS])
 
 
 def tried(bench: OverloadRun, rate: float) -> Count:
     """Return the results of one step. Repeat a bad step once, because the disk may pause at any moment."""
     for _ in range(2):
-        count = bench.evenly(rate, STEP_SECONDS).count()
+        count = bench.evenly(rate).count()
         say(
-            f"{rate:,.0f} a second: {count.good / STEP_SECONDS:,.0f} answered, p99 {count.percentile(99):.0f} ms, "
+            f"{rate:,.0f} a second: {count.good / LEVEL_SECONDS:,.0f} answered, p99 {count.percentile(99):.0f} ms, "
             f"{count.refused} refused"
         )
         if count.kept >= ENOUGH_KEPT:
@@ -142,13 +83,13 @@ def tried(bench: OverloadRun, rate: float) -> Count:
 
 def saturation(bench: OverloadRun) -> float:
     """Raise the rate until requests are refused. Return the most answers a second of any step."""
-    bench.evenly(FIRST / 2, STEP_SECONDS)  # create everything now that is created only once
+    bench.evenly(FIRST / 2)  # create everything now that is created only once
     rate, full, peak = FIRST, 0.0, 0.0
     for step in STEPS:
         rate = full * step or rate
         for _ in range(MOST_STEPS):
             count = tried(bench, rate)
-            peak = max(peak, count.good / STEP_SECONDS)
+            peak = max(peak, count.good / LEVEL_SECONDS)
             if count.kept >= ENOUGH_KEPT:
                 full, rate = rate, rate * step
             elif full:
@@ -167,7 +108,7 @@ LEVELS = (
 
 def levels(bench: OverloadRun, full: float) -> tuple[list[str], float]:
     """Return the lines of the table, and the most answers a second at any load."""
-    found = {times: bench.evenly(full * times, LEVEL_SECONDS) for times in TIMES}
+    found = {times: bench.evenly(full * times) for times in TIMES}
     goodput = {times: came.count().good / LEVEL_SECONDS for times, came in found.items()}
     peak = max(full, *goodput.values())
     lines = [LEVELS]
@@ -246,18 +187,8 @@ def prepare(place: BenchService, where: dict[str, Any]) -> list[str]:
         tokens.append(service.token(place, merchant))
         model = seed.approved_order(place.url, tokens[-1])
         asyncio.run(seed.fill(where, UUID(merchant["merchantId"]), model, POOL))
-    asyncio.run(_vacuum(where))
     say(f"{MERCHANTS} merchants with {POOL:,} approved orders each")
     return tokens
-
-
-async def _vacuum(where: dict[str, Any]) -> None:
-    """Do now what PostgreSQL would otherwise do to the new rows while the service is measured."""
-    connection = await asyncpg.connect(**where)
-    try:
-        await connection.execute("VACUUM (ANALYZE)")
-    finally:
-        await connection.close()
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -130,5 +131,16 @@ async def commits(where: dict[str, Any]) -> int:
         sql = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"
         count: int = await connection.fetchval(sql)
         return count
+    finally:
+        await connection.close()
+
+
+async def events_published(where: dict[str, Any]) -> None:
+    """Wait until all events are published, at most a minute."""
+    connection = await asyncpg.connect(**where)
+    try:
+        async with asyncio.timeout(60):
+            while await connection.fetchval("SELECT EXISTS (SELECT FROM outbox)"):  # noqa: ASYNC110 - another process
+                await asyncio.sleep(0.2)
     finally:
         await connection.close()

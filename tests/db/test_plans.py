@@ -28,6 +28,15 @@ UPDATE pg_class SET reltuples = CASE WHEN reltuples > 0 THEN 5000000 ELSE -1 END
     relpages = CASE WHEN reltuples > 0 THEN 1 ELSE 0 END
     WHERE relkind = 'r' AND relnamespace IN ('public'::regnamespace, 'card_simulator'::regnamespace,
         'issuing_simulator'::regnamespace, 'message_simulator'::regnamespace)"""
+# The tables with many rows that belong to merchants, and their columns.
+_WITH_MERCHANT = """SELECT c.relname, array_agg(a.attname::text) AS columns FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+    WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace AND c.reltuples >= 60 AND a.attnum > 0 AND NOT a.attisdropped
+        AND a.attgenerated = '' GROUP BY c.relname HAVING bool_or(a.attname = 'merchant_id')"""
+# The tables for which the planner measures the number of merchants. A unique index on the merchant alone says that each has one row.
+_MEASURED = """SELECT c.relname FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid WHERE a.attname = 'merchant_id'
+    AND c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace AND a.attoptions IS DISTINCT FROM '{n_distinct=10}'
+    AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisunique AND i.indpred IS NULL
+        AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum)"""
 _WHOLE = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b")
 # These tables have few rows, regardless of the number of orders.
 FEW = {
@@ -205,3 +214,47 @@ async def test_a_statement_that_is_planned_while_a_shop_is_small_does_not_read_t
         if (found := set(shops(plan)) & many) and name not in IN_ORDER
     ]
     assert not wrong, "\n".join(wrong)
+
+
+async def test_no_statement_reads_all_of_a_large_merchant_among_many_small_merchants(
+    own: Own, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plan for any merchant must also be good for the largest, although an average merchant has one order."""
+    sent = await everything_sent(own, monkeypatch, 64)
+    async with own.owner() as owner:
+        many = await _among_small_merchants(owner)
+    assert {"orders", "movements", "transfers", "events"} <= many
+    wrong = [
+        f"{name} reads all that a merchant has of {', '.join(sorted(found))}: {sql}"
+        for name, sql, plan in await plan_every(own, sent, ["ANALYZE"])
+        if (found := set(shops(plan)) & many) and name not in IN_ORDER
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+async def test_the_planner_assumes_few_merchants_in_each_table_that_has_rows_of_many(
+    own_database: dict[str, Any],
+) -> None:
+    """A new table needs `ALTER COLUMN merchant_id SET (n_distinct = 10)`, as in 0046_large_merchants.sql."""
+    owner = await asyncpg.connect(**own_database)
+    try:
+        missing = [row["relname"] for row in await owner.fetch(_MEASURED)]
+    finally:
+        await owner.close()
+    assert missing == []
+
+
+async def _among_small_merchants(owner: asyncpg.Connection) -> set[str]:
+    """Copy each row of the large tables to ten other merchants. Return the names of these tables."""
+    await owner.execute("ANALYZE")
+    tables = await owner.fetch(_WITH_MERCHANT)
+    async with owner.transaction():
+        # The copies need no checks, and no merchants.
+        await owner.execute("SET LOCAL session_replication_role = replica")
+        for table in tables:
+            columns = [f'"{name}"' for name in table["columns"]]
+            values = ", ".join("gen_random_uuid()" if name == '"merchant_id"' else name for name in columns)
+            await owner.execute(
+                f"INSERT INTO {table['relname']} ({', '.join(columns)}) SELECT {values} FROM {table['relname']}, generate_series(1, 10) ON CONFLICT DO NOTHING"
+            )
+    return {table["relname"] for table in tables} - FEW

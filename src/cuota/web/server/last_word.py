@@ -1,11 +1,15 @@
 """The last messages of connections that the server closes before a request is complete.
 
-The application cannot answer an incomplete request. The protocol sends one of these messages and closes the connection.
+The application cannot answer an incomplete request. The protocol sends one of these messages and closes the connection. It
+resets the connection of a client that does not read.
 """
 
 from __future__ import annotations
 
+import asyncio
+import struct
 from collections.abc import Sequence
+from socket import SO_LINGER, SOL_SOCKET
 from typing import NamedTuple
 
 from cuota.web.server.deadlines import BODY_SECONDS, HEAD_SECONDS
@@ -71,3 +75,9 @@ def answer_of(refusal: Refusal, headers: Sequence[tuple[bytes, bytes]]) -> bytes
     if refusal.status.startswith("503"):
         head.append(b"retry-after: 1")
     return b"\r\n".join([*head, b"connection: close", b"", content])
+
+
+def reset(transport: asyncio.Transport) -> None:
+    """Close with a TCP reset. Otherwise the system would keep the unread bytes and continue to send them."""
+    transport.get_extra_info("socket").setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))
+    transport.abort()

@@ -6,8 +6,6 @@ A refusal here concerns an incomplete request, so nothing was applied. Earlier c
 from __future__ import annotations
 
 import asyncio
-import struct
-from socket import SO_LINGER, SOL_SOCKET
 from typing import Any
 
 import httptools
@@ -44,10 +42,9 @@ from cuota.web.server.last_word import (
     UNREADABLE,
     Refusal,
     answer_of,
+    reset,
 )
 from cuota.web.server.refusing import RefusingProtocol
-
-_RESET_ON_CLOSE = struct.pack("ii", 1, 0)  # a value for SO_LINGER
 
 
 class _Enough(Exception):  # stops the parser: nothing more is read from this connection
@@ -232,9 +229,7 @@ class BoundedProtocol(RefusingProtocol):
             self._read_at = watch.ticks
         elif watch.late(self._read_at, READ_TICKS):
             ENDED.labels("unread").inc()
-            # Close with a TCP reset. Otherwise the system would keep the unread bytes and continue to send them.
-            transport.get_extra_info("socket").setsockopt(SOL_SOCKET, SO_LINGER, _RESET_ON_CLOSE)
-            transport.abort()
+            reset(transport)
             return
         self._unread = unread
         if transport.is_closing():
