@@ -24,7 +24,8 @@ import psutil
 
 from bench import flood, proof, report, seed, service, slow_clients
 from bench.flood import Flood, Sender
-from bench.overload import Came, _place
+from bench.flood_results import Came
+from bench.overload import _place
 from bench.service import BenchService
 
 MERCHANTS = 3

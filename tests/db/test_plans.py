@@ -216,6 +216,7 @@ async def test_a_statement_that_is_planned_while_a_shop_is_small_does_not_read_t
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.plain_postgresql("Citus plans each statement for its own merchant")
 async def test_no_statement_reads_all_of_a_large_merchant_among_many_small_merchants(
     own: Own, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -232,6 +233,7 @@ async def test_no_statement_reads_all_of_a_large_merchant_among_many_small_merch
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.plain_postgresql("Citus plans each statement for its own merchant")
 async def test_the_planner_assumes_few_merchants_in_each_table_that_has_rows_of_many(
     own_database: dict[str, Any],
 ) -> None:
