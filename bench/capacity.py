@@ -35,6 +35,7 @@ class Assumed:
     terabytes_database: int = 16
     database_copies: int = 2
     months_kept: int = 24
+    free: float = 0.25
     two_machines_at_least: int = 2
 
     def rows(self) -> list[tuple[str, str]]:
@@ -48,6 +49,7 @@ class Assumed:
             ("data of a database machine, at most", f"{self.terabytes_database} TB"),
             ("copies of the data: the primary and its standbys", str(self.database_copies)),
             ("months for which an order's rows are kept", str(self.months_kept)),
+            ("free space in tables and indexes, which new rows use again, in addition", f"{self.free:.0%}"),
             ("web machines, at least", str(self.two_machines_at_least)),
         ]
 
@@ -91,7 +93,7 @@ def need(rate: int, order: OrderCost, given: Assumed) -> Need:
     web = rate * given.peak * order.web / given.busy
     database = rate * given.peak * order.database / given.busy
     machines = max(given.two_machines_at_least, math.ceil(web / given.cores_web))
-    size = rate * SECONDS_A_MONTH * given.months_kept * order.kept / 1e9
+    size = rate * SECONDS_A_MONTH * given.months_kept * order.kept * (1 + given.free) / 1e9
     shards = max(
         1, math.ceil(database / given.cores_database), math.ceil(size / 1000 / given.terabytes_database)
     )
@@ -123,7 +125,7 @@ def tables(life: dict[str, Any], results: str, given: Assumed) -> str:
         "|---|--:|--:|",
         *(f"| {work} | {web:.2f} | {database:.2f} |" for work, web, database in costs(results)),
         "",
-        f"Bytes of one order with its indexes (`pg_total_relation_size`): **{order.kept:,}**, of WAL: **{order.wal:,}**. "
+        f"Bytes of one order with its indexes, after VACUUM FULL (`pg_total_relation_size`): **{order.kept:,}**, of WAL: **{order.wal:,}**. "
         "Of the bytes: " + ", ".join(f"{name} {size:,}" for name, size in life["bytes"].items()) + ".",
         "",
         "| assumed | |",
