@@ -22,6 +22,16 @@ def test_another_process_with_the_same_key_can_decrypt_a_secret(vault: Vault) ->
     assert Vault(KEY).decrypt(vault.encrypt("signing_é", "merchant:1"), "merchant:1") == "signing_é"
 
 
+def test_a_packed_text_is_shorter_and_stays_so_when_it_is_encrypted_with_another_key(vault: Vault) -> None:
+    text = "We charged $25.00 to Visa ending 4242: payment 2 of 4 for your order."
+    stored = vault.encrypt(text, "message:1", packed=True)
+    newer = Vault(os.urandom(32), [KEY])
+    again = newer.rewrap(stored, "message:1")
+    assert len(again) == len(stored) < len(vault.encrypt(text, "message:1"))
+    assert newer.is_current(again, "message:1")
+    assert (newer.decrypt(again, "message:1"), vault.decrypt(stored, "message:1")) == (text, text)
+
+
 def test_the_stored_bytes_do_not_contain_the_plain_text(vault: Vault) -> None:
     assert b"signing_secret" not in vault.encrypt("signing_secret", "merchant:1")
 

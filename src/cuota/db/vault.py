@@ -10,6 +10,8 @@ from uuid import UUID
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from cuota.core.wire.packed_text import pack, unpack
+
 _NONCE = 12
 # A nonce begins with the id of its key. The other 9 bytes are random: after a million encryptions with one key, the chance
 # that two nonces are equal is 1 in 2^33. The previous release ignores the meaning of a nonce, so it can read these texts too.
@@ -54,15 +56,25 @@ class Vault:
         """Return the id of the key that encrypts."""
         return self._keys[0].id.hex()
 
-    def encrypt(self, text: str, bound_to: str) -> bytes:
-        """Encrypt a text. Decrypting requires the same `bound_to`, for example a merchant id."""
+    def encrypt(self, text: str, bound_to: str, *, packed: bool = False) -> bytes:
+        """Encrypt a text. Decrypting requires the same `bound_to`, for example a merchant id.
+
+        `packed` compresses the text first (`core/wire/packed_text.py`).
+        """
+        return self._sealed(pack(text) if packed else text.encode(), bound_to)
+
+    def _sealed(self, plain: bytes, bound_to: str) -> bytes:
         key = self._keys[0]
         nonce = key.id + os.urandom(_NONCE - _KEY_ID)
-        return nonce + key.cipher.encrypt(nonce, text.encode(), bound_to.encode())
+        return nonce + key.cipher.encrypt(nonce, plain, bound_to.encode())
 
     def decrypt(self, stored: bytes, bound_to: str) -> str:
         """Decrypt a text. Raises WrongKey if no key fits, `bound_to` differs, or a byte was changed."""
-        return self._opened(stored, bound_to)[1]
+        return unpack(self._opened(stored, bound_to)[1])
+
+    def rewrap(self, stored: bytes, bound_to: str) -> bytes:
+        """Encrypt a stored text again with the current key. A compressed text stays compressed. Raises WrongKey."""
+        return self._sealed(self._opened(stored, bound_to)[1], bound_to)
 
     def is_current(self, stored: bytes, bound_to: str) -> bool:
         """Return whether the current key encrypted this text. Raises WrongKey if no key fits."""
@@ -72,14 +84,14 @@ class Vault:
         """Return the secret key that encrypted this text. Raises WrongKey if no key fits."""
         return self._opened(stored, bound_to)[0].secret
 
-    def _opened(self, stored: bytes, bound_to: str) -> tuple[_Key, str]:
+    def _opened(self, stored: bytes, bound_to: str) -> tuple[_Key, bytes]:
         # Try the key that the nonce names first. Texts of an earlier release name no key, so try all keys.
         for key in sorted(self._keys, key=lambda key: key.id != stored[:_KEY_ID]):
             try:
-                text = key.cipher.decrypt(stored[:_NONCE], stored[_NONCE:], bound_to.encode())
+                plain = key.cipher.decrypt(stored[:_NONCE], stored[_NONCE:], bound_to.encode())
             except (InvalidTag, ValueError):  # a ValueError means that the text is too short
                 continue
-            return key, text.decode()
+            return key, plain
         raise WrongKey(
             "CUOTA_SECRET_KEY is not the key with which this database was encrypted. Set CUOTA_SECRET_KEY to that key, or, to replace"
             " that key, set CUOTA_SECRET_KEY_OLD to it."

@@ -34,7 +34,7 @@ def _bound_to(message_id: UUID) -> str:
 
 def seal_text(context: Context, message_id: UUID, sent: SentText) -> bytes:
     """Encrypt the text and the recipient of a message."""
-    return context.vault.encrypt(json.dumps(asdict(sent)), _bound_to(message_id))
+    return context.vault.encrypt(json.dumps(asdict(sent)), _bound_to(message_id), packed=True)
 
 
 def open_text(context: Context, message_id: UUID, said: bytes | None) -> SentText | None:

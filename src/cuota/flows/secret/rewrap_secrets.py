@@ -90,7 +90,7 @@ def _old(vault: Vault, place: Sealed, rows: list[Row], found: Rewrapped) -> list
         bound, text = place.bound(row), bytes(row["text"])
         try:
             if not vault.is_current(text, bound):
-                old.append((row, vault.encrypt(vault.decrypt(text, bound), bound)))
+                old.append((row, vault.rewrap(text, bound)))
         except WrongKey:
             if not place.lasting:
                 continue
