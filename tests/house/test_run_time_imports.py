@@ -104,3 +104,13 @@ def test_a_model_can_be_fitted_with_the_packages_of_a_release_only() -> None:
     assert float(ran.stdout.strip("[]\n")) > 0
     tools = subprocess.run([sys.executable, "-c", "import sklearn"], capture_output=True, check=False)
     assert tools.returncode == 1
+
+
+@pytest.mark.parametrize("module", ["cuota.cli", "cuota.run.serve", "cuota.run.worker"])
+def test_commands_the_parent_process_and_workers_without_a_port_do_not_load_the_web_application(
+    module: str,
+) -> None:
+    """The web application takes a third of the time that a command needs to start, and a part of its memory."""
+    loads = f"import sys, {module}; print('cuota.web.app' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", loads], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

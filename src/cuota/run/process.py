@@ -26,12 +26,13 @@ from cuota.flows.context import Context, utc_now
 from cuota.flows.sandbox.clock import SandboxClock, following
 from cuota.flows.sandbox.standstill import InFlightGate, Standstill
 from cuota.run import runtime
+from cuota.run.json_lines import set_up_logging
 from cuota.run.last_connections import accept_waiting
 from cuota.run.mover import DeskMover
 from cuota.run.stopping import CLOSE_SECONDS, LINGER_SECONDS, SLOWEST_SECONDS, TAKE_SECONDS
 from cuota.web.app import make_app, make_watched
 from cuota.web.server.deadlines import allow_open_files
-from cuota.web.server.edge import Edge, JsonLines
+from cuota.web.server.edge import Edge
 from cuota.web.server.known_host import KnownHost
 from cuota.web.server.metrics import (
     count,
@@ -93,14 +94,6 @@ class DrainingServer(uvicorn.Server):
                 ),
                 connection,
             )
-
-
-def set_up_logging(level: str) -> None:
-    """Write our logs, and uvicorn's warnings, as JSON lines to standard error."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines())
-    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
-    logging.getLogger("cuota").setLevel(level.upper())
 
 
 @contextlib.asynccontextmanager

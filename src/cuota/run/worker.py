@@ -16,7 +16,7 @@ from cuota.flows.merchant.sandbox_account import give_test_accounts
 from cuota.flows.sandbox.clock import SandboxClock, following
 from cuota.flows.sandbox.standstill import Standstill
 from cuota.run import runtime
-from cuota.run.process import set_up_logging
+from cuota.run.json_lines import set_up_logging
 from cuota.work.loop import Signals, work
 
 

@@ -27,7 +27,7 @@ from cuota.flows.order.capture_order import capture_order
 from cuota.flows.order.expire_authorizations import expire_authorization
 from cuota.rails.issuing import IssuingRail, VirtualCard
 from cuota.rails.unavailable import RailUnavailable
-from cuota.web.server.edge import JsonLines
+from cuota.run.json_lines import JsonLines
 from support.makers import Merchant, checkout, read_checkout
 from support.own_service import Own
 from support.virtual_card import everything, opened, paid, virtual_order

@@ -6,7 +6,6 @@ exception into an answer, adds security headers, and writes one log line and the
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 import time
@@ -18,7 +17,6 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from cuota.core.refusal import Code, Refused
-from cuota.core.wire.card_text import masked
 from cuota.db import row_security
 from cuota.db.pool import BUSY as TOO_BUSY
 from cuota.db.pool import LOST
@@ -272,22 +270,3 @@ def _no_route(request: Request, problem: HTTPException) -> Response:
     answer = _answer(request, Refused(Code.METHOD_NOT_ALLOWED, f"Use one of: {allowed}."))
     answer.headers["Allow"] = allowed
     return answer
-
-
-class JsonLines(logging.Formatter):
-    """Writes each log record as one line with a JSON object."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the time, level, logger and message of the record, and the facts that were logged with it."""
-        line: dict[str, Any] = {
-            "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S") + f".{int(record.msecs):03d}",
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage(),
-            **getattr(record, "facts", {}),
-        }
-        if record.exc_info and record.exc_info[0] is not None:
-            # The DETAIL lines of PostgreSQL's messages quote whole rows, which may hold personal data.
-            trace = self.formatException(record.exc_info).splitlines()
-            line["trace"] = "\n".join(masked(text) for text in trace if not text.startswith("DETAIL:"))
-        return json.dumps(line)

@@ -18,7 +18,7 @@ from cuota.core.checkout.card import CardEntry
 from cuota.rails.card.sandbox import SandboxCardRail
 from cuota.rails.message import SandboxMessageRail
 from cuota.run import runtime
-from cuota.web.server.edge import JsonLines
+from cuota.run.json_lines import JsonLines
 from support.makers import Clock, Running, make_merchant
 from support.pages.beside import Beside, beside
 from support.pages.visitor import Visitor
