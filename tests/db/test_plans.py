@@ -34,7 +34,7 @@ _WITH_MERCHANT = """SELECT c.relname, array_agg(a.attname::text) AS columns FROM
         AND a.attgenerated = '' GROUP BY c.relname HAVING bool_or(a.attname = 'merchant_id')"""
 # The tables for which the planner measures the number of merchants. A unique index on the merchant alone says that each has one row.
 _MEASURED = """SELECT c.relname FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid WHERE a.attname = 'merchant_id'
-    AND c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace AND a.attoptions IS DISTINCT FROM '{n_distinct=1}'
+    AND c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace AND a.attoptions IS DISTINCT FROM '{n_distinct=2}'
     AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisunique AND i.indpred IS NULL
         AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum)"""
 _WHOLE = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b")
@@ -234,10 +234,10 @@ async def test_no_statement_reads_all_of_a_large_merchant_among_many_small_merch
 
 
 @pytest.mark.plain_postgresql("Citus plans each statement for its own merchant")
-async def test_the_planner_assumes_one_merchant_in_each_table_that_has_rows_of_many(
+async def test_the_planner_assumes_two_merchants_in_each_table_that_has_rows_of_many(
     own_database: dict[str, Any],
 ) -> None:
-    """A new table needs `ALTER COLUMN merchant_id SET (n_distinct = 1)`, as in 0046_large_merchants.sql."""
+    """A new table needs `ALTER COLUMN merchant_id SET (n_distinct = 2)`, as in 0046_large_merchants.sql."""
     owner = await asyncpg.connect(**own_database)
     try:
         missing = [row["relname"] for row in await owner.fetch(_MEASURED)]

@@ -10,7 +10,8 @@ from support.db.statements import FOLDER, every_statement, statements
 
 # Statements that name no merchant, each with the reason.
 ALLOWED = {
-    "orders.MERCHANTS_DUE": "a plain read that finds the merchants with due orders; each claim then names one merchant",
+    "due._OLDEST": "a plain read that finds the orders that are due first; each change then names one merchant",
+    "due._MERCHANTS": "a plain read that finds the merchants with due orders; each change then names one merchant",
     "charges._MERCHANTS_DUE": "a plain read that finds the merchants with card refunds that are due; each claim then names one merchant",
     "virtual_cards._MERCHANTS_TOLD": "a plain read that finds the merchants with virtual cards whose limit fell; each change then names one merchant",
     "virtual_cards._MERCHANTS_HIDDEN": "a plain read that finds the merchants with virtual cards that must be hidden; each change then names one merchant",

@@ -16,7 +16,7 @@ from cuota.core.order.order import Order, Status
 from cuota.core.refusal import Refused
 from cuota.core.risk.review import ReviewState
 from cuota.db.hosts import NodeLost
-from cuota.db.order import orders
+from cuota.db.order import due, orders
 from cuota.db.plan import charges
 from cuota.db.pool import GONE
 from cuota.flows.checkout.leave_checkout import lapse_order
@@ -26,7 +26,7 @@ from cuota.flows.plan.collect_installments import collect, wait_longer
 from cuota.flows.plan.finish_pending import finish_pending
 from cuota.flows.risk.answer_review import decline_unanswered
 
-BATCH = 100
+BATCH = 500
 # Several at a time, so that slow answers of the card rail about some orders do not delay the others.
 AT_ONCE = 8
 # How long an order that failed waits before it is tried again. Without this, a hundred failing orders would block the
@@ -53,11 +53,11 @@ async def settle_due_orders(context: Context) -> int:
                 log.exception("order failed", extra={"facts": {"orderId": str(order_id)}})
                 now = context.now()
                 with contextlib.suppress(Refused, *GONE):
-                    await orders.step_aside(context.pool, merchant_id, order_id, now, now + ASIDE)
+                    await due.step_aside(context.pool, merchant_id, order_id, now, now + ASIDE)
             return False
 
-    due = await orders.due(context.pool, context.now(), BATCH)
-    return sum(await asyncio.gather(*(settle(merchant_id, order_id) for merchant_id, order_id in due)))
+    found = await due.due_orders(context.pool, context.now(), BATCH)
+    return sum(await asyncio.gather(*(settle(merchant_id, order_id) for merchant_id, order_id in found)))
 
 
 async def _settle_one(context: Context, merchant_id: UUID, order_id: UUID) -> bool:

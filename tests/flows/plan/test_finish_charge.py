@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cuota.core.checkout.ending import Charging
-from cuota.db.order.orders import due
+from cuota.db.order.due import due_orders
 from cuota.db.verify.recalculate import verify
 from cuota.work.due_orders import settle_due_orders
 from support.flows.interrupted import FlakyRail, with_rail
@@ -89,9 +89,9 @@ async def test_an_order_whose_charge_gets_no_answer_goes_to_the_end_of_the_queue
     rail = FlakyRail(own.context.rails.card, lost=3, arrives=False)
     await charging(own, rail)
     async with own.service.clock.moved(seconds=16):
-        assert len(await due(own.context.pool, own.context.now(), 10)) == 1
+        assert len(await due_orders(own.context.pool, own.context.now(), 10)) == 1
         await settle_due_orders(with_rail(own.context, rail))
-        assert await due(own.context.pool, own.context.now(), 10) == []
+        assert await due_orders(own.context.pool, own.context.now(), 10) == []
 
 
 async def test_an_order_whose_time_ends_during_a_charge_is_approved_and_not_abandoned(own: Own) -> None:

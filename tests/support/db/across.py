@@ -5,7 +5,8 @@ from __future__ import annotations
 # The statements that run on all shards, and why each may do so. `reads` only reads; `sweeps` deletes rows
 # that are no longer used; `sandbox` runs only with the sandbox's clock.
 ACROSS = {
-    "orders.MERCHANTS_DUE": "reads: finds the merchants with due orders; each claim then names one merchant",
+    "due._OLDEST": "reads: finds the orders that are due first; each change then names one merchant",
+    "due._MERCHANTS": "reads: finds the merchants with due orders; each change then names one merchant",
     "charges._MERCHANTS_DUE": "reads: finds the merchants with card refunds that are due; each claim then names one merchant",
     "card_events._MERCHANTS_DUE": "reads: finds the merchants with due events of card processors; each claim then names one merchant",
     "sending._MERCHANTS_DUE": "reads: finds the merchants with payouts that are due; each claim then names one merchant",

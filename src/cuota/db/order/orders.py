@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from uuid import UUID
 
@@ -14,7 +13,6 @@ from cuota.core.order.movement import Movement, MovementKind
 from cuota.core.order.order import Order, Status
 from cuota.core.payout.fee import OrderFees
 from cuota.core.payout.terms import SettlementTerms
-from cuota.db.cluster.across import fetch_across
 from cuota.db.gathered import Gathered
 from cuota.db.order.columns import MONEY, MOVED, PLAN, movements_of, order_of, plan_of
 from cuota.db.payout.terms import FEES, RETURNED, TERMS, fees_of, versions_of
@@ -48,17 +46,10 @@ RECORD_BY_ID = f"SELECT {_RECORD} WHERE o.merchant_id = $1 AND o.order_id = $2"
 RECORD_BY_TOKEN = f"SELECT {_RECORD} WHERE o.merchant_id = $1 AND o.token = $2"
 _RECORDS_BY_ID = f"SELECT {_RECORD} WHERE o.merchant_id = $1 AND o.order_id = ANY ($2::uuid[])"
 FIND_BY_CHECKOUT_TOKEN = "SELECT order_id FROM orders WHERE merchant_id = $1 AND token = $2"
-DUE = """
-SELECT order_id FROM orders WHERE merchant_id = $1 AND due_at <= $2 ORDER BY due_at LIMIT $3
-"""
-# This is not a decision: it only moves `due_at` a little later. The next saved outcome computes `due_at` again.
-_ASIDE = "UPDATE orders SET due_at = $4 WHERE merchant_id = $1 AND order_id = $2 AND due_at <= $3"
 # A save that was decided on the order's earlier version writes nothing. An order that is charging or final has already
 # changed.
 _FENCE = """UPDATE orders SET version = version + 1
     WHERE merchant_id = $1 AND order_id = $2 AND status = 'Created' AND charging IS NULL"""
-# One read over all merchants finds the merchants with due orders. Each later statement names one merchant.
-MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM orders WHERE due_at <= $1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,23 +186,6 @@ async def find_by_token(session: Session, merchant_id: UUID, token: UUID) -> UUI
     """Return the id of the order with this checkout token, or None."""
     row = await session.fetchrow(FIND_BY_CHECKOUT_TOKEN, merchant_id, token)
     return None if row is None else row["order_id"]
-
-
-async def due(session: Session, now: datetime, limit: int) -> list[tuple[UUID, UUID]]:
-    """Return the orders with due work, as (merchant id, order id), at most `limit` of each merchant."""
-    merchants = await fetch_across(session, MERCHANTS_DUE, now)
-    return [
-        (row["merchant_id"], item["order_id"])
-        for row in merchants
-        for item in await session.fetch(DUE, row["merchant_id"], now, limit)
-    ]
-
-
-async def step_aside(
-    session: Session, merchant_id: UUID, order_id: UUID, now: datetime, until: datetime
-) -> None:
-    """Postpone an order that could not be settled, so that it does not block other orders."""
-    await session.fetchrow(_ASIDE, merchant_id, order_id, now, until)
 
 
 async def fence(session: Session, merchant_id: UUID, order_id: UUID) -> None:

@@ -1,0 +1,51 @@
+"""Finds the orders of all merchants with due work: a charge to look up, a payment, a reminder, a checkout that timed out."""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime
+from uuid import UUID
+
+from cuota.db.cluster.across import fetch_across
+from cuota.db.hosts import NodeLost
+from cuota.db.session import Session
+
+# When many orders are due, also this many of each of some merchants, so that a merchant with very many does not delay the others.
+SOME_MERCHANTS, EACH = 50, 20
+
+_OLDEST = "SELECT merchant_id, order_id FROM orders WHERE due_at <= $1 ORDER BY due_at LIMIT $2"
+_MERCHANTS = "SELECT DISTINCT merchant_id FROM orders WHERE due_at <= $1"
+_OF_MERCHANT = """
+SELECT order_id FROM orders WHERE merchant_id = $1 AND due_at <= $2 ORDER BY due_at LIMIT $3
+"""
+# This is not a decision: it only moves `due_at` a little later. The next saved outcome computes `due_at` again.
+_ASIDE = "UPDATE orders SET due_at = $4 WHERE merchant_id = $1 AND order_id = $2 AND due_at <= $3"
+
+
+async def due_orders(session: Session, now: datetime, limit: int) -> list[tuple[UUID, UUID]]:
+    """Return orders with due work, as (merchant id, order id): the oldest of all merchants, at most `limit`, in random order.
+
+    If more may be due, or a node of a cluster is down, then in addition the oldest few orders of each of some merchants.
+    Several processes settle due orders, and mostly begin with different ones.
+    """
+    try:
+        oldest = await session.fetch(_OLDEST, now, limit)
+        more = len(oldest) == limit
+    except NodeLost:
+        oldest, more = [], True
+    found = {(row["merchant_id"], row["order_id"]) for row in oldest}
+    if more:
+        merchants = [row["merchant_id"] for row in await fetch_across(session, _MERCHANTS, now)]
+        for merchant_id in random.sample(merchants, min(SOME_MERCHANTS, len(merchants))):
+            rows = await session.fetch(_OF_MERCHANT, merchant_id, now, EACH)
+            found |= {(merchant_id, row["order_id"]) for row in rows}
+    shuffled = list(found)
+    random.shuffle(shuffled)
+    return shuffled
+
+
+async def step_aside(
+    session: Session, merchant_id: UUID, order_id: UUID, now: datetime, until: datetime
+) -> None:
+    """Postpone an order that could not be settled, so that it does not block other orders."""
+    await session.fetchrow(_ASIDE, merchant_id, order_id, now, until)
