@@ -233,6 +233,20 @@ async def test_no_statement_reads_all_of_a_large_merchant_among_many_small_merch
     assert not wrong, "\n".join(wrong)
 
 
+async def test_a_new_database_is_not_planned_as_if_its_tables_stayed_empty(
+    own_database: dict[str, Any],
+) -> None:
+    owner = await asyncpg.connect(**own_database)
+    try:
+        empty = await owner.fetch(
+            "SELECT relname FROM pg_class WHERE relname IN ('orders', 'deliveries') AND reltuples = 0"
+        )
+    finally:
+        await owner.close()
+    # -1 means that the table was never analyzed: the planner then assumes that it has rows.
+    assert empty == []
+
+
 @pytest.mark.plain_postgresql("Citus plans each statement for its own merchant")
 async def test_the_planner_assumes_two_merchants_in_each_table_that_has_rows_of_many(
     own_database: dict[str, Any],

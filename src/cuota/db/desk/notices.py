@@ -50,11 +50,13 @@ async def merchants_with_notices(session: Session, now: datetime) -> list[UUID]:
 
 
 async def claim(session: Session, merchant_id: UUID, now: datetime, again_at: datetime) -> list[StaffNotice]:
-    """Claim mails that are due. A mail that is not sent by `again_at` can be claimed again."""
-    return [
+    """Claim mails that are due, the oldest first. A mail that is not sent by `again_at` can be claimed again."""
+    found = [
         StaffNotice(row["notice_id"], StaffNoticeKind(row["kind"]), row["email"], json.loads(row["facts"]), row["created_at"], row["tries"])
         for row in await session.fetch(_CLAIM, merchant_id, now, again_at)
     ]  # fmt: skip
+    # An UPDATE returns its rows in no order.
+    return sorted(found, key=lambda notice: notice.created_at)
 
 
 async def sent(session: Session, merchant_id: UUID, notice_id: UUID) -> None:
