@@ -55,7 +55,7 @@ async def find(where: dict[str, Any]) -> float:
         later = datetime.now(UTC) + timedelta(days=900)
         began = time.perf_counter()
         for _ in range(FINDS):
-            await due_orders(connection, later, 500)
+            await due_orders(connection, later, 100)
         return (time.perf_counter() - began) / FINDS * 1000
     finally:
         await connection.close()

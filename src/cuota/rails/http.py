@@ -117,7 +117,9 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
     async def close(self) -> None:
         """Stop the threads that resolve names, and wait until the connections that were given up are closed."""
         self._resolvers.shutdown(wait=False, cancel_futures=True)
-        await asyncio.gather(*self._closing, return_exceptions=True)
+        if self._closing:
+            # Unlike gather(), wait() lets the connections close if this call is canceled.
+            await asyncio.wait(self._closing)
 
 
 class _Bounded(httpcore.AsyncNetworkStream):
@@ -235,8 +237,10 @@ class GuardedClient:
 
     async def close(self) -> None:
         """Close every connection."""
-        await self._pool.aclose()
-        await self._backend.close()
+        try:
+            await self._pool.aclose()
+        finally:
+            await self._backend.close()
 
 
 def _from_here(answer: httpcore.Response) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from cuota.core.checkout.ending import Charging
 from cuota.db.order.due import due_orders
 from cuota.db.verify.recalculate import verify
-from cuota.work.due_orders import settle_due_orders
+from cuota.work.due_orders import _settle_one, settle_due_orders
 from support.flows.interrupted import FlakyRail, with_rail
 from support.makers import Running, complete
 from support.own_service import Own
@@ -47,6 +48,18 @@ async def test_a_successful_charge_whose_answer_was_lost_is_found_and_the_order_
     record = await finished(own, order, rail)
     assert (record["orderStatus"], record["paymentState"]) == ("Approved", "CAPTURED")
     assert (len(rail.asked), await network(own)) == (1, 1)
+
+
+async def test_a_charge_that_began_after_the_order_was_found_is_left_to_its_own_request(own: Own) -> None:
+    rail = FlakyRail(own.context.rails.card, lost=1, arrives=False)
+    order = await charging(own, rail)
+    asked = list(rail.asked)
+    # The order is in the worker's list, because it was due for something else.
+    assert await _settle_one(
+        with_rail(own.context, rail), own.auto_merchant.merchant_id, UUID(order["orderId"])
+    )
+    assert list(rail.asked) == asked
+    assert await network(own) == 0
 
 
 async def test_a_charge_that_never_arrived_is_requested_again_with_its_key(own: Own) -> None:

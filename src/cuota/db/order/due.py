@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from datetime import datetime
 from uuid import UUID
@@ -10,8 +11,9 @@ from cuota.db.cluster.across import fetch_across
 from cuota.db.hosts import NodeLost
 from cuota.db.session import Session
 
-# When many orders are due, also this many of each of some merchants, so that a merchant with very many does not delay the others.
-SOME_MERCHANTS, EACH = 50, 20
+# When more orders may be due than one read returns, also take EACH orders from each of SOME_MERCHANTS random merchants. So a merchant
+# with very many due orders does not delay the others.
+SOME_MERCHANTS, EACH = 20, 5
 
 _OLDEST = "SELECT merchant_id, order_id FROM orders WHERE due_at <= $1 ORDER BY due_at LIMIT $2"
 _MERCHANTS = "SELECT DISTINCT merchant_id FROM orders WHERE due_at <= $1"
@@ -36,9 +38,14 @@ async def due_orders(session: Session, now: datetime, limit: int) -> list[tuple[
     found = {(row["merchant_id"], row["order_id"]) for row in oldest}
     if more:
         merchants = [row["merchant_id"] for row in await fetch_across(session, _MERCHANTS, now)]
-        for merchant_id in random.sample(merchants, min(SOME_MERCHANTS, len(merchants))):
-            rows = await session.fetch(_OF_MERCHANT, merchant_id, now, EACH)
-            found |= {(merchant_id, row["order_id"]) for row in rows}
+        chosen = random.sample(merchants, min(SOME_MERCHANTS, len(merchants)))
+        # If the first read failed, few merchants may share the whole pass.
+        each = EACH if oldest else max(EACH, limit // max(1, len(chosen)))
+        for merchant_id in chosen:
+            # The merchants of a node that has just gone down wait.
+            with contextlib.suppress(NodeLost):
+                rows = await session.fetch(_OF_MERCHANT, merchant_id, now, each)
+                found |= {(merchant_id, row["order_id"]) for row in rows}
     shuffled = list(found)
     random.shuffle(shuffled)
     return shuffled

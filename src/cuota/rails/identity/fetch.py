@@ -83,8 +83,10 @@ class JsonClient:
 
     async def close(self) -> None:
         """Close every connection."""
-        await self._pool.aclose()
-        await self._backend.close()
+        try:
+            await self._pool.aclose()
+        finally:
+            await self._backend.close()
 
 
 def _object(content: bytes) -> dict[str, Any]:

@@ -23,7 +23,7 @@ RefuseAtOnce = Callable[[bytes, bytes, Headers, Headers], bytes | None]
 
 
 def _answered() -> RequestResponseCycle:
-    """Return the cycle of a request that was answered. It belongs to no connection, and nothing changes it."""
+    """Return the cycle of a request that was answered. Many connections share it, and nothing reads what they change."""
     cycle = RequestResponseCycle(
         scope={},  # type: ignore[typeddict-item]
         transport=None,  # type: ignore[arg-type]
