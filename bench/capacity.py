@@ -125,7 +125,7 @@ def tables(life: dict[str, Any], results: str, given: Assumed) -> str:
         "|---|--:|--:|",
         *(f"| {work} | {web:.2f} | {database:.2f} |" for work, web, database in costs(results)),
         "",
-        f"Bytes of one order with its indexes, after VACUUM FULL (`pg_total_relation_size`): **{order.kept:,}**, of WAL: **{order.wal:,}**. "
+        f"Bytes of one order with its indexes, after VACUUM FULL (`pg_total_relation_size`): **{order.kept:,}**, of WAL, without autovacuum: **{order.wal:,}**. "
         "Of the bytes: " + ", ".join(f"{name} {size:,}" for name, size in life["bytes"].items()) + ".",
         "",
         "| assumed | |",

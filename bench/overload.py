@@ -54,7 +54,7 @@ class OverloadRun:
     def send(self, rates: list[list[float]], phases: list[float]) -> Came:
         """Run one flood. `rates` has the requests a second by merchant and phase."""
         self.floods += 1
-        senders = list(map(Sender, self.tokens, rates))
+        senders = [Sender(token, by_phase) for token, by_phase in zip(self.tokens, rates, strict=True)]
         came = Came(flood.drive(Flood(self.place.port, phases, senders, POOL, self.floods)))
         if came.found["problems"] or came.found["unanswered"]:
             say(f"unanswered: {came.found['unanswered']}; else: {came.found['problems']}")

@@ -1,6 +1,6 @@
 """Compresses texts of which many are stored and which are much alike: the messages to consumers, as they were sent.
 
-A message of 360 bytes takes about 75. The compression begins with the usual words below, as if they had come before the text.
+A message of 360 bytes takes about 100. The compression begins with the usual words below, as if they came before the text.
 """
 
 from __future__ import annotations

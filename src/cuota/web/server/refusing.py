@@ -9,11 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
 
-from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
-from uvicorn.server import ServerState
 
 from cuota.web.server.head import Headers
 
@@ -48,28 +45,13 @@ _ANSWERED = _answered()
 class RefusingProtocol(HttpToolsProtocol):
     """Asks the application's `refuse_at_once`, if it has one, before it starts a request."""
 
-    def __init__(
-        self,
-        config: Config,
-        server_state: ServerState,
-        app_state: dict[str, Any],
-        _loop: asyncio.AbstractEventLoop | None = None,
-    ) -> None:
-        super().__init__(config, server_state, app_state, _loop)
-        self._refuse_now: RefuseAtOnce | None = getattr(self.app, "refuse_at_once", None)
-
     def _refused_at_once(self) -> bool:
         """Answer the request whose head is complete if the application refuses it now. Return whether it was answered."""
+        refuse: RefuseAtOnce | None = getattr(self.app, "refuse_at_once", None)
         cycle = self.cycle
-        if (
-            self._refuse_now is None
-            or (cycle is not None and not cycle.response_complete)
-            or not self._is_plain()
-        ):
+        if refuse is None or (cycle is not None and not cycle.response_complete) or not self._is_plain():
             return False
-        answer = self._refuse_now(
-            self.parser.get_method(), self.url, self.headers, self.server_state.default_headers
-        )
+        answer = refuse(self.parser.get_method(), self.url, self.headers, self.server_state.default_headers)
         if answer is None:
             return False
         self.transport.write(answer)
