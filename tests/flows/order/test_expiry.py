@@ -23,9 +23,9 @@ from cuota.flows.order.void_order import void_order
 from cuota.rails.card.protocol import CardAnswer, ChargeRequest
 from cuota.rails.card.rails import CardRails
 from cuota.rails.unavailable import RailUnavailable
-from cuota.work.due_orders import settle_due_orders
 from support.api.bodies import assert_refused
 from support.card import pay
+from support.flows.due import settle_all_due
 from support.makers import Merchant, Running, checkout, complete
 
 
@@ -33,12 +33,6 @@ def later(service: Running, **by: float) -> Context:
     """Return the service's context with a separate clock, because other tests share the service's clock."""
     ahead = timedelta(**by)
     return replace(service.context, now=lambda: datetime.now(UTC) + ahead)
-
-
-async def settle_all(context: Context) -> None:
-    """Do all due work, as the worker does. Orders of other tests may be included."""
-    while await settle_due_orders(context):
-        pass
 
 
 async def events_of(merchant: Merchant, order: dict[str, Any]) -> list[str]:
@@ -60,9 +54,9 @@ async def count(merchant: Merchant, order: dict[str, Any], table: str) -> int:
 
 async def test_an_order_that_nobody_finished_is_abandoned_after_60_minutes(merchant: Merchant) -> None:
     order = await merchant.create()
-    await settle_all(later(merchant.service, minutes=59))
+    await settle_all_due(later(merchant.service, minutes=59))
     assert (await merchant.read(order))["orderStatus"] == "Created"
-    await settle_all(later(merchant.service, minutes=60, seconds=1))
+    await settle_all_due(later(merchant.service, minutes=60, seconds=1))
     record = await merchant.read(order)
     assert (record["orderStatus"], record["paymentState"]) == ("Abandoned", "NONE")
     assert await events_of(merchant, order) == ["order.created", "order.abandoned"]
@@ -83,7 +77,7 @@ async def test_a_final_order_does_not_expire(merchant: Merchant) -> None:
     approved = await merchant.approved("10.00")
     left = await merchant.create()
     await leave_checkout(merchant.service.context, merchant.merchant_id, UUID(left["orderId"]))
-    await settle_all(later(merchant.service, hours=2))
+    await settle_all_due(later(merchant.service, hours=2))
     assert (await merchant.read(approved))["orderStatus"] == "Approved"
     assert await events_of(merchant, left) == ["order.created", "order.abandoned"]
 
@@ -155,9 +149,9 @@ async def test_the_expiry_and_the_consumer_can_both_win_the_race(merchant: Merch
 
 async def test_an_authorization_that_nobody_captured_expires(merchant: Merchant) -> None:
     order = await merchant.approved("100.00")
-    await settle_all(later(merchant.service, days=12, hours=23))
+    await settle_all_due(later(merchant.service, days=12, hours=23))
     assert (await merchant.read(order))["paymentState"] == "AUTHORIZED"
-    await settle_all(later(merchant.service, days=13, minutes=1))
+    await settle_all_due(later(merchant.service, days=13, minutes=1))
     record = await merchant.read(order)
     assert (record["orderStatus"], record["paymentState"]) == ("Approved", "EXPIRED")
     assert (record["amount"], record["voidedAmount"], record["capturedAmount"]) == (0, 100, 0)
@@ -175,7 +169,7 @@ async def test_an_authorization_that_nobody_captured_expires(merchant: Merchant)
 async def test_a_partly_captured_order_keeps_what_was_captured(merchant: Merchant) -> None:
     order = await merchant.approved("100.00")
     await merchant.move(order, "capture", "60.00")
-    await settle_all(later(merchant.service, days=13, minutes=1))
+    await settle_all_due(later(merchant.service, days=13, minutes=1))
     record = await merchant.read(order)
     assert record["paymentState"] == "CAPTURED"
     assert (record["amount"], record["voidedAmount"], record["capturedAmount"]) == (60, 40, 60)
@@ -185,7 +179,7 @@ async def test_a_partly_captured_order_keeps_what_was_captured(merchant: Merchan
 async def test_a_captured_order_does_not_expire(merchant: Merchant) -> None:
     order = await merchant.approved("100.00")
     await merchant.move(order, "capture", "100.00")
-    await settle_all(later(merchant.service, days=20))
+    await settle_all_due(later(merchant.service, days=20))
     record = await merchant.read(order)
     assert (record["paymentState"], record["voids"]) == ("CAPTURED", [])
 
@@ -195,7 +189,7 @@ async def test_after_the_expiry_a_capture_or_void_is_refused_as_expired(
     merchant: Merchant, operation: str
 ) -> None:
     order = await merchant.approved("100.00")
-    await settle_all(later(merchant.service, days=13, minutes=1))
+    await settle_all_due(later(merchant.service, days=13, minutes=1))
     answer = await merchant.move(order, operation, "1.00")
     assert_refused(answer, 422, "authorization_expired")
     assert answer.json()["balances"]["voided"] == 100
@@ -218,7 +212,7 @@ async def test_a_capture_after_the_authorization_s_end_is_refused_even_if_the_wo
 async def test_two_workers_together_expire_an_authorization_once(merchant: Merchant) -> None:
     order = await merchant.approved("100.00")
     context = later(merchant.service, days=13, minutes=1)
-    await asyncio.gather(*(settle_due_orders(context) for _ in range(4)))
+    await asyncio.gather(*(settle_all_due(context) for _ in range(4)))
     record = await merchant.read(order)
     assert (record["voidedAmount"], len(record["voids"])) == (100, 1)
     assert (await events_of(merchant, order)).count("authorization.expired") == 1
@@ -241,7 +235,7 @@ async def test_a_charge_whose_answer_was_lost_is_looked_up_before_the_order_can_
     with pytest.raises(Charging):
         await press(merchant, seen, replace(context, rails=rails))
     assert (await merchant.read(order))["orderStatus"] == "Created"
-    await settle_all(later(merchant.service, hours=2))
+    await settle_all_due(later(merchant.service, hours=2))
     assert await assert_consistent(merchant, order, None) == "Approved"
 
 
@@ -250,5 +244,5 @@ async def test_three_failed_cards_decline_the_order_before_it_expires(merchant: 
     for _ in range(3):
         await complete(merchant.service, merchant.merchant_id, order, card="4000 0000 0000 0002")
     assert (await merchant.read(order))["orderStatus"] == "Declined"
-    await settle_all(later(merchant.service, hours=2))
+    await settle_all_due(later(merchant.service, hours=2))
     assert (await events_of(merchant, order)) == ["order.created", "order.declined"]

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from cuota.work.due_orders import settle_due_orders
+from support.flows.due import settle_all_due
 from support.makers import Merchant, Running
 from support.pages.visitor import CARD_THAT_PAYS, Page, Visitor, address_of, charges
 
@@ -100,7 +100,7 @@ async def test_an_abandoned_confirmation_is_canceled_after_twenty_minutes(
 ) -> None:
     order, _, bank = await to_confirm(visitor, merchant)
     async with service.clock.moved(minutes=21):
-        await settle_due_orders(service.context)
+        await settle_all_due(service.context)
         assert (await visitor.open(address_of(order))).heading == "Review and pay"
         over = Page(await visitor.http.get(bank))
         assert (over.status, over.heading) == (404, "This confirmation has ended")
@@ -126,7 +126,7 @@ async def test_tabs_that_see_the_confirmed_charge_at_the_same_time_record_it_onc
     looks = [visitor.http.get(address_of(order)) for _ in range(8)]
     presses = [visitor.http.post(action, data=held) for _ in range(4)]
     async with service.clock.moved(seconds=16):
-        answers = await asyncio.gather(*looks, *presses, settle_due_orders(service.context))
+        answers = await asyncio.gather(*looks, *presses, settle_all_due(service.context))
     assert {each.status_code for each in answers[:-1]} <= {200, 303}
     assert (await visitor.open(address_of(order))).outcome == "approved"
     sql = "SELECT type FROM events WHERE order_id = $1 AND type = 'order.approved'"

@@ -12,7 +12,7 @@ from cuota.rails.card.breaker import Breaker
 from cuota.rails.card.protocol import CardAnswer, ChargeRequest
 from cuota.rails.card.sandbox import SandboxCardRail
 from cuota.rails.unavailable import RailUnavailable
-from cuota.work.due_orders import settle_due_orders
+from support.flows.due import settle_all_due
 from support.makers import Merchant, Running
 from support.pages.beside import beside
 from support.pages.visitor import CARD_DECLINED, Visitor, address_of, charges
@@ -63,8 +63,8 @@ async def test_after_a_lost_answer_the_working_page_is_shown_and_the_charge_is_s
     assert (await merchant.read(order))["orderStatus"] == "Created"
     rail.breaks = None
     async with service.clock.moved(seconds=16):
-        await settle_due_orders(context)
-        await settle_due_orders(context)
+        await settle_all_due(context)
+        await settle_all_due(context)
     assert (await visitor.open(address_of(order))).outcome == "approved"
     assert (await merchant.read(order))["orderStatus"] == "Approved"
     assert await charges(service, order) == [(2500, True, None)]
@@ -81,8 +81,8 @@ async def test_a_charge_that_is_under_way_is_settled_also_if_the_merchant_is_sus
     assert (await visitor.open(address_of(order))).heading == "Your payment is on its way"
     rail.breaks = None
     async with service.clock.moved(seconds=16):
-        await settle_due_orders(context)
-        await settle_due_orders(context)
+        await settle_all_due(context)
+        await settle_all_due(context)
     assert (await visitor.open(address_of(order))).outcome == "approved"
     assert await charges(service, order) == [(2500, True, None)]
 
@@ -96,7 +96,7 @@ async def test_nothing_is_looked_up_while_the_first_call_may_still_be_under_way(
     await visitor.buy(order)
     rail.breaks = None
     async with service.clock.moved(seconds=10):
-        await settle_due_orders(context)
+        await settle_all_due(context)
     assert (await merchant.read(order))["orderStatus"] == "Created"
 
 
@@ -109,7 +109,7 @@ async def test_reloading_the_page_finds_the_lost_answer_and_shows_the_result(
     assert (await visitor.buy(order)).outcome == "approved"
     rail.breaks = None
     async with service.clock.moved(seconds=16):
-        await settle_due_orders(context)
+        await settle_all_due(context)
     assert (await merchant.read(order))["orderStatus"] == "Approved"
     assert await charges(service, order) == [(2500, True, None)]
 
@@ -126,7 +126,7 @@ async def test_while_a_card_is_charged_the_consumer_cannot_pay_again_or_leave_an
         visitor.page = shown
         assert (await visitor.send(step)).heading == "Your payment is on its way"
     async with service.clock.moved(minutes=70):
-        await settle_due_orders(context)
+        await settle_all_due(context)
         assert (await visitor.open(order["redirectUrl"])).heading == "Your payment is on its way"
         assert (await merchant.read(order))["orderStatus"] == "Created"
         rail.breaks = None
@@ -134,7 +134,7 @@ async def test_while_a_card_is_charged_the_consumer_cannot_pay_again_or_leave_an
         context.rails.card.breakers[rail.name] = Breaker()
         # The last look-up has just failed, so the next one comes a little later.
         async with service.clock.moved(seconds=16):
-            await settle_due_orders(context)
+            await settle_all_due(context)
     assert (await merchant.read(order))["orderStatus"] == "Approved"
     assert await charges(service, order) == [(2500, True, None)]
 
@@ -148,7 +148,7 @@ async def test_a_card_that_was_declined_while_the_consumer_waited_is_reported_an
     await visitor.buy(order, card_number=CARD_DECLINED)
     rail.breaks = None
     async with service.clock.moved(seconds=16):
-        await settle_due_orders(context)
+        await settle_all_due(context)
     page = await visitor.open(address_of(order))
     assert "Your last card was declined by its bank. Try another card" in page.text
     assert (await visitor.send("pay")).outcome == "approved"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from cuota.core.risk.adverse import sentences
-from cuota.work.due_orders import settle_due_orders
 from support import reviews
+from support.flows.due import settle_all_due
 from support.makers import Merchant, Running
 from support.pages.returning import again
 from support.pages.staff import Staff
@@ -165,12 +165,12 @@ async def test_without_an_answer_the_order_is_declined_ten_minutes_before_the_ch
     phone = phone_number()
     order = await referred(merchant, visitor, phone=phone)
     async with service.clock.moved(minutes=49):
-        await settle_due_orders(service.context)
+        await settle_all_due(service.context)
         assert (await merchant.read(order))["orderStatus"] == "Created"
     async with service.clock.moved(minutes=51):
         late = await visitor.open(address_of(order))
         assert "The time for our answer is over" in late.text
-        await settle_due_orders(service.context)
+        await settle_all_due(service.context)
         assert (await merchant.read(order))["orderStatus"] == "Declined"
         page = await visitor.open(address_of(order))
         assert page.outcome == "declined"
@@ -193,7 +193,7 @@ async def test_an_approval_that_nobody_confirms_lapses_with_the_checkout(
     order = await referred(merchant, visitor, phone=phone)
     await reviews.approve(service, order)
     async with service.clock.moved(minutes=61):
-        await settle_due_orders(service.context)
+        await settle_all_due(service.context)
         assert (await merchant.read(order))["orderStatus"] == "Abandoned"
         # The message was not sent in time. It asks for something that is not possible any more, so it is never sent.
         assert await reviews.texts_to(service, phone) == []

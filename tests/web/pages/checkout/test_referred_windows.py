@@ -10,8 +10,8 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
-from cuota.work.due_orders import settle_due_orders
 from support import reviews
+from support.flows.due import settle_all_due
 from support.makers import Merchant, Running
 from support.pages.visitor import STEPS, Visitor, charges
 from support.phones import phone_number
@@ -142,5 +142,5 @@ async def test_the_record_says_until_when_only_while_the_order_waits_and_events_
     listed = (await merchant.http.get("/orders?limit=1")).json()["data"][0]
     assert listed["reviewUntilDateTime"] == record["reviewUntilDateTime"]
     async with service.clock.moved(minutes=51):
-        await settle_due_orders(service.context)
+        await settle_all_due(service.context)
     assert "reviewUntilDateTime" not in await merchant.read(order)

@@ -17,8 +17,8 @@ from cuota.flows.merchant.suspend_merchant import suspend_merchant
 from cuota.flows.privacy.export_consumer import export_consumer
 from cuota.flows.risk.block_consumer import block_consumer
 from cuota.web.pages.operator import reviews as operator_reviews
-from cuota.work.due_orders import settle_due_orders
 from support import reviews
+from support.flows.due import settle_all_due
 from support.makers import PROFILE, Merchant
 from support.pages.operator_staff import OperatorStaff
 from support.pages.visitor import Visitor
@@ -222,7 +222,7 @@ async def test_after_the_deadline_the_page_says_so(
         page = await operator.press(order["orderId"], answer="approve", reason="known customer")
         assert page.status == 409
         assert "The time for an answer is over" in page.text
-        await settle_due_orders(operator.service.context)
+        await settle_all_due(operator.service.context)
         page = await operator.open(address(order))
         assert "The time for an answer is over, so the order is declined" in page.text
 
