@@ -20,6 +20,10 @@ START, END = "<!-- made by python -m bench.capacity -->", "<!-- end -->"
 
 RATES = (1, 100, 10_000)
 SECONDS_A_MONTH = 86_400 * 365 / 12
+# The months after which the rows of these tables are deleted (docs/retention.md). All other rows stay.
+DELETED_AFTER = {
+    "messages": 25, "delivery_attempts": 3, "remembered_browsers": 3, "signals": 2, "checkout_sessions": 1, "codes_sent": 0,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class Assumed:
             ("cores of a database machine, at most", str(self.cores_database)),
             ("data of a database machine, at most", f"{self.terabytes_database} TB"),
             ("copies of the data: the primary and its standbys", str(self.database_copies)),
-            ("months for which an order's rows are kept", str(self.months_kept)),
+            ("months of orders in the database", str(self.months_kept)),
             ("free space in tables and indexes, which new rows use again, in addition", f"{self.free:.0%}"),
             ("web machines, at least", str(self.two_machines_at_least)),
         ]
@@ -56,12 +60,19 @@ class Assumed:
 
 @dataclass(frozen=True)
 class OrderCost:
-    """The cost of one order in its whole life: CPU seconds and bytes."""
+    """The cost of one order in its whole life: CPU seconds and bytes. `kept` is what is left when all old rows are deleted;
+    `aging` are the other bytes, with the months after which they are deleted."""
 
     web: float
     database: float
+    bytes: int
     kept: int
+    aging: tuple[tuple[int, int], ...]
     wal: int
+
+    def stored(self, months: int) -> int:
+        """Return the bytes that one order a month takes after this many months, with orders of every age."""
+        return self.kept * months + sum(size * min(age, months) for size, age in self.aging)
 
 
 @dataclass(frozen=True)
@@ -79,12 +90,14 @@ class Need:
 
 
 def order_of(life: dict[str, Any]) -> OrderCost:
-    steps = life["steps"].values()
+    steps, kept = life["steps"].values(), life["bytes_after_retention"]
     return OrderCost(
         sum(step["web_ms"] for step in steps) / 1000,
         sum(step["postgres_ms"] for step in steps) / 1000,
         sum(life["bytes"].values()),
-        life["wal_bytes"],
+        sum(kept.values()),
+        tuple((size, DELETED_AFTER[name]) for name, size in life["bytes"].items() if name in DELETED_AFTER),
+        life["wal_bytes"] + life["wal_bytes_of_retention"],
     )
 
 
@@ -93,7 +106,7 @@ def need(rate: int, order: OrderCost, given: Assumed) -> Need:
     web = rate * given.peak * order.web / given.busy
     database = rate * given.peak * order.database / given.busy
     machines = max(given.two_machines_at_least, math.ceil(web / given.cores_web))
-    size = rate * SECONDS_A_MONTH * given.months_kept * order.kept * (1 + given.free) / 1e9
+    size = rate * SECONDS_A_MONTH * order.stored(given.months_kept) * (1 + given.free) / 1e9
     shards = max(
         1, math.ceil(database / given.cores_database), math.ceil(size / 1000 / given.terabytes_database)
     )
@@ -125,8 +138,18 @@ def tables(life: dict[str, Any], results: str, given: Assumed) -> str:
         "|---|--:|--:|",
         *(f"| {work} | {web:.2f} | {database:.2f} |" for work, web, database in costs(results)),
         "",
-        f"Bytes of one order with its indexes, after VACUUM FULL (`pg_total_relation_size`): **{order.kept:,}**, of WAL, without autovacuum: **{order.wal:,}**. "
-        "Of the bytes: " + ", ".join(f"{name} {size:,}" for name, size in life["bytes"].items()) + ".",
+        (
+            f"Bytes of one order with its indexes, after VACUUM FULL (`pg_total_relation_size`): **{order.bytes:,}** after the six weeks, "
+            f"**{order.kept:,}** after all retention periods. WAL, without autovacuum: **{order.wal:,}**, "
+            f"of it {life['wal_bytes_of_retention']:,} to delete the old rows."
+        ),
+        "",
+        "| table | bytes after six weeks | after retention |",
+        "|---|--:|--:|",
+        *(
+            f"| {name} | {size:,} | {life['bytes_after_retention'].get(name, 0):,} |"
+            for name, size in life["bytes"].items()
+        ),
         "",
         "| assumed | |",
         "|---|--:|",

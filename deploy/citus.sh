@@ -52,6 +52,7 @@ unix_socket_directories = ''
 shared_preload_libraries = 'citus'
 max_connections = 200
 max_prepared_transactions = 200
+max_worker_processes = 64
 wal_level = logical
 jit = off
 citus.node_conninfo = 'sslmode=prefer keepalives_idle=2 keepalives_interval=2 keepalives_count=3 tcp_user_timeout=10000'

@@ -14,6 +14,7 @@ import pytest
 
 from cuota import config
 from support.db.copies import copied_database
+from support.db.not_on_citus import reason_of
 from support.folders import new_folder
 from support.longest_first import turn
 from support.needed import told
@@ -38,19 +39,28 @@ if CITUS:
     # The test processes start after the next lines, and need the URL, too.
     os.environ["TESTED_CITUS"] = CITUS
 
+# The fixtures that are databases of the cluster if there is one.
+ON_CLUSTER = {"template", "citus", "blank_citus", "on_citus"}
+
 for name in [name for name in os.environ if name.startswith("CUOTA_")]:
     del os.environ[name]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Sort the files, the longest first, for several test processes. Skip tests that do not apply to a Citus
-    cluster."""
+    """Sort the files, the longest first, for several test processes. With a Citus cluster, run only the tests that use its
+    databases, and skip those that do not apply to a cluster."""
     if hasattr(config, "workerinput"):
         # This order avoids that a long file runs alone at the end.
         items.sort(key=lambda item: turn(item.path))
+    if not CITUS:
+        return
+    elsewhere = [item for item in items if not ON_CLUSTER.intersection(getattr(item, "fixturenames", ()))]
+    config.hook.pytest_deselected(items=elsewhere)
+    left = set(elsewhere)
+    items[:] = [item for item in items if item not in left]
     for item in items:
-        if CITUS and (mark := item.get_closest_marker("plain_postgresql")):
-            item.add_marker(pytest.mark.skip(f"needs plain PostgreSQL: {mark.args[0]}"))
+        if reason := reason_of(item):
+            item.add_marker(pytest.mark.skip(f"needs plain PostgreSQL: {reason}"))
 
 
 def pytest_collection_finish() -> None:

@@ -18,6 +18,8 @@ from cuota.db.migrate import migrate
 # The workers that are registered in a database, in the order of their registration.
 REGISTERED = "SELECT nodename AS host, nodeport AS port FROM pg_dist_node WHERE groupid > 0 ORDER BY groupid"
 _WORKERS = "SELECT node_name AS host, node_port AS port FROM citus_get_active_worker_nodes() ORDER BY 1, 2"
+# The key of the advisory lock with which test processes take turns.
+_TURN = 18_700
 # Citus keeps a session of its own in each database. A template must have none.
 _CLOSE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{0}'"
 
@@ -65,12 +67,21 @@ class Nodes:
         await connection.close()
 
     async def make(self, name: str) -> None:
-        """Create a database that is migrated, and distributed over the workers."""
-        await self.make_blank(name)
-        connection = await asyncpg.connect(**self.where(name))
-        await migrate(connection, "sandbox")
-        await distribute(connection)
-        await connection.close()
+        """Create a database that is migrated, and distributed over the workers.
+
+        Test processes take turns: a migration changes roles, which all databases share, and PostgreSQL refuses to change a role
+        twice at the same moment.
+        """
+        turn = await asyncpg.connect(**self.where(self._first))
+        await turn.execute(f"SELECT pg_advisory_lock({_TURN})")
+        try:
+            await self.make_blank(name)
+            connection = await asyncpg.connect(**self.where(name))
+            await migrate(connection, "sandbox")
+            await distribute(connection)
+            await connection.close()
+        finally:
+            await turn.close()
 
     async def close(self, name: str) -> None:
         """Refuse all connections to a database, so that it can be copied."""
