@@ -23,7 +23,7 @@ from cuota.db.pool import SESSION
 MONTHS, ROWS, CALLS, ROUNDS = 27, 400_000, 1_000, 5
 _COLUMNS = "merchant_id uuid, order_id uuid, message_id uuid, try_at timestamptz, settled_at timestamptz, at timestamptz, said bytea"
 _MADE = f"""INSERT INTO one SELECT gen_random_uuid(), gen_random_uuid(), gen_random_uuid(),
-    CASE WHEN n <= 5 THEN now() END, now(), timestamptz '2026-01-01' + random() * interval '{MONTHS} months',
+    CASE WHEN n <= 5 THEN now() END, now(), timestamptz '2026-01-01' + interval '{MONTHS} months' * (n - 1) / {ROWS},
     decode(repeat('00', 120), 'hex') FROM generate_series(1, {ROWS}) n"""
 _LOOKUP = "SELECT said FROM {} WHERE merchant_id = $1 AND order_id = $2 AND message_id = $3"
 _DUE = "SELECT message_id FROM {} WHERE try_at <= $1 ORDER BY try_at LIMIT 8"
