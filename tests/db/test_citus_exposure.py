@@ -95,7 +95,7 @@ async def test_two_consumers_are_approved_at_the_same_time_but_two_orders_of_one
             for _ in range(4):
                 found = await reservations.reserve(other, uuid4(), merchant_id, new_id(), 100, None)
                 assert found.ticket == 1
-            # Citus does not send lock_timeout to its workers.
+            # Citus does not send lock_timeout to its workers, and this session is that of the owner.
             await other.execute("SET statement_timeout = '1s'")
             with pytest.raises(asyncpg.QueryCanceledError):
                 await reservations.reserve(other, consumer_id, merchant_id, new_id(), 100, None)

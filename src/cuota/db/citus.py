@@ -8,7 +8,7 @@ from __future__ import annotations
 from cuota.db import left_behind
 from cuota.db.migrate import TRIGGERS, OnProgress, untold
 from cuota.db.nodes import require_coordinator
-from cuota.db.pool import Connection
+from cuota.db.pool import LOCK_SECONDS, Connection
 
 MERCHANT = "by merchant_id"
 CONSUMER = "by consumer_id"
@@ -160,6 +160,8 @@ _ALWAYS_SENT = ("blank_orders",)
 # Citus opens its connections to the workers as the session's role, which must be able to log in there
 # (docs/scaling.md).
 _LOGIN = "ALTER ROLE cuota_app LOGIN"
+# Citus sends no setting of a session to the nodes. Their sessions take this one from the role.
+_GIVES_UP = f"ALTER ROLE cuota_app SET lock_timeout = '{LOCK_SECONDS}s'"
 # The save_orders of migration 0017 is not included: it also changes the exposure, and a consumer's row may be on
 # another node.
 _UNPLACED = """SELECT p.oid::regprocedure::text AS signature, p.proname AS name FROM pg_proc p
@@ -190,6 +192,7 @@ async def distribute(connection: Connection, told: OnProgress = untold) -> list[
     rows = await connection.fetch("SELECT logicalrelid::text AS name FROM pg_dist_partition")
     done = {row["name"] for row in rows}
     await connection.execute(_LOGIN)
+    await connection.execute(_GIVES_UP)
     await connection.execute(TRIGGERS)
     missing = [(table, sql) for table, sql in statements() if table not in done]
     if _BY_MERCHANT[0] not in done:

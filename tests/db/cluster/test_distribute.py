@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import asyncpg
@@ -17,7 +18,7 @@ from cuota.db.citus import distribute
 from cuota.db.locks import JOBS_LOCK
 from cuota.db.migrate import files, migrate
 from cuota.db.order import outcomes
-from cuota.db.pool import UnsafeDatabase
+from cuota.db.pool import SESSION, UnsafeDatabase
 from support.db.cluster import REGISTERED, at_worker
 from support.db.made_orders import approved, created, moved, read_again
 
@@ -183,3 +184,23 @@ async def test_the_migrations_after_the_first_distributed_release_run_on_distrib
     await distribute(session)
     await filled(session, 1)
     await session.close()
+
+
+async def test_a_call_waits_for_a_locked_row_on_a_node_no_longer_than_on_plain_postgresql(citus: str) -> None:
+    parts = urlsplit(citus)
+    app = parts._replace(netloc=f"cuota_app@{parts.netloc.rpartition('@')[2]}").geturl()
+    holder, caller = await asyncpg.connect(citus), await asyncpg.connect(app)
+    new = created(uuid4())
+    assert await outcomes.create(holder, new)
+    ids = (new.order.merchant_id, new.order.order_id)
+    for name, value in SESSION.items():
+        await caller.fetchval("SELECT set_config($1, $2, false)", name, value)
+    lock = "SELECT 1 FROM orders WHERE merchant_id = $1 AND order_id = $2 FOR UPDATE"
+    async with holder.transaction():
+        await holder.fetch(lock, *ids)
+        # Without the role's own setting on the node, the call ends by statement_timeout: QueryCanceledError.
+        with pytest.raises(asyncpg.LockNotAvailableError):
+            await caller.fetch(lock, *ids)
+    assert len(await caller.fetch(lock, *ids)) == 1
+    await caller.close()
+    await holder.close()

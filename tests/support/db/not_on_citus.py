@@ -23,6 +23,7 @@ _SESSIONS = "the test counts or ends the sessions of one server, and Citus has s
 # The beginning of a test's id below tests/: a file, a test, or a test with its parameters.
 _NOT_ON_CITUS: dict[str, tuple[str, ...]] = {
     _FORKS: (
+        "browser/test_forks_in_browser.py",
         "flows/sandbox/test_fork.py::test_a_fork_of_another_release_is_refused_and_nothing_changes",
         "flows/sandbox/test_fork.py::test_a_merchant_created_after_the_fork_is_unknown_immediately_after_the_rewind",
         "flows/sandbox/test_fork.py::test_a_name_that_is_taken_is_refused_unless_it_is_replaced",
@@ -85,6 +86,12 @@ _NOT_ON_CITUS: dict[str, tuple[str, ...]] = {
         "db/payout/test_verify_settlements.py::test_the_report_names_the_row_and_both_amounts",
         "db/test_verify.py::test_a_single_altered_cent_is_found",
         "db/test_verify_plan_changes.py::test_what_was_altered_is_named",
+        "db/test_verify.py::test_a_removed_row_is_found",
+        "db/test_verify.py::test_a_single_altered_cent_of_any_transfer_is_found",
+        "db/test_verify.py::test_an_altered_account_of_any_transfer_is_found",
+        "db/test_verify.py::test_an_altered_cent_of_an_order_without_a_ledger_is_found",
+        "db/test_verify_plan_changes.py::test_the_database_itself_refuses",
+        "db/test_verify_write_offs.py::test_one_altered_cent_of_each_posting_is_found_and_named",
     ),
     _REFUSED: (
         "flows/payout/test_close_batches.py::test_the_database_refuses_a_second_payout_of_the_same_line",
