@@ -38,7 +38,7 @@ _SIZES = """SELECT c.relname AS name, pg_total_relation_size(c.oid) AS bytes FRO
     WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace"""
 # Longer than the longest retention period of these rows (CUOTA_KEEP_MESSAGES_DAYS, 760 days).
 RETENTION = "800d"
-# These rows end by the real clock, which the sandbox cannot move: after two hours, a month and half a year (docs/retention.md).
+# These rows end by the real clock, which the sandbox cannot move: after two hours, a month and three months.
 BY_REAL_CLOCK = ("codes_sent", "checkout_sessions", "remembered_browsers")
 _OLD = " UNION ALL ".join(
     f"(SELECT 1 FROM {name} LIMIT 1)" for name in ("messages", "delivery_attempts", "signals")
