@@ -14,16 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.lifetime import BY_REAL_CLOCK, BY_SERVICE_CLOCK
+
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "capacity.md"
 START, END = "<!-- made by python -m bench.capacity -->", "<!-- end -->"
 
 RATES = (1, 100, 10_000)
 SECONDS_A_MONTH = 86_400 * 365 / 12
-# The months after which the rows of these tables are deleted (docs/retention.md). All other rows stay.
-DELETED_AFTER = {
-    "messages": 25, "delivery_attempts": 3, "remembered_browsers": 3, "signals": 2, "checkout_sessions": 1, "codes_sent": 0,
-}  # fmt: skip
+DELETED_AFTER = BY_SERVICE_CLOCK | BY_REAL_CLOCK
 
 
 @dataclass(frozen=True)

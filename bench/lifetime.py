@@ -38,11 +38,11 @@ _SIZES = """SELECT c.relname AS name, pg_total_relation_size(c.oid) AS bytes FRO
     WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace"""
 # Longer than the longest retention period of these rows (CUOTA_KEEP_MESSAGES_DAYS, 760 days).
 RETENTION = "800d"
-# These rows end by the real clock, which the sandbox cannot move: after two hours, a month and three months.
-BY_REAL_CLOCK = ("codes_sent", "checkout_sessions", "remembered_browsers")
-_OLD = " UNION ALL ".join(
-    f"(SELECT 1 FROM {name} LIMIT 1)" for name in ("messages", "delivery_attempts", "signals")
-)
+# The months after which old rows are deleted (docs/retention.md). All other rows stay. The first end by the service's clock.
+BY_SERVICE_CLOCK = {"messages": 25, "delivery_attempts": 3, "signals": 2}
+# The sandbox cannot move the real clock, by which these end.
+BY_REAL_CLOCK = {"remembered_browsers": 3, "checkout_sessions": 1, "codes_sent": 0}
+_OLD = " UNION ALL ".join(f"(SELECT 1 FROM {name} LIMIT 1)" for name in BY_SERVICE_CLOCK)
 _WAL = "SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn"
 
 

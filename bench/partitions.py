@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
+from datetime import date
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -41,10 +42,9 @@ async def prepared(connection: asyncpg.Connection) -> None:
         f"CREATE TABLE parts ({_COLUMNS}, PRIMARY KEY (merchant_id, order_id, message_id, at)) PARTITION BY RANGE (at)"
     )
     for month in range(MONTHS):
-        first, next_one = (f"timestamptz '2026-01-01' + interval '{month + n} months'" for n in (0, 1))
-        bounds = await connection.fetchrow(f"SELECT ({first})::text, ({next_one})::text")
+        first, end = (date(2026 + n // 12, n % 12 + 1, 1) for n in (month, month + 1))
         await connection.execute(
-            f"CREATE TABLE part_{month} PARTITION OF parts FOR VALUES FROM ('{bounds[0]}') TO ('{bounds[1]}')"
+            f"CREATE TABLE part_{month} PARTITION OF parts FOR VALUES FROM ('{first}') TO ('{end}')"
         )
     await connection.execute(_MADE)
     await connection.execute("INSERT INTO parts SELECT * FROM one")

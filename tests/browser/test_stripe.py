@@ -19,6 +19,7 @@ from cuota.flows.plan.apply_card_events import apply_card_events
 from cuota.work.due_orders import settle_due_orders
 from support.browser.shopper import DETAILS, fill, press
 from support.browser.tabs import OpenTab
+from support.flows.due import settle_all_due
 from support.makers import Merchant, Running, make_merchant
 from support.ports import free_port
 from support.running import running
@@ -48,8 +49,7 @@ class StripeShop:
         if row["charge_at"] is not None:
             clock = self.service.clock
             clock.ahead += max(row["charge_at"] - clock.now(), timedelta()) + timedelta(seconds=1)
-        while await settle_due_orders(self.service.context):
-            pass
+        await settle_all_due(self.service.context)
 
     async def charges(self, order_id: UUID) -> list[tuple[int, str, str | None]]:
         sql = "SELECT installment, state, reason FROM charges WHERE order_id = $1 ORDER BY created_at"

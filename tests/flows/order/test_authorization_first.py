@@ -19,6 +19,7 @@ from cuota.rails.card.protocol import CardAnswer, ChargeRequest
 from cuota.work import due_orders
 from cuota.work.due_orders import settle_due_orders
 from support.flows.collecting import ZONE, charged, set_clock
+from support.flows.due import settle_all_due
 from support.flows.interrupted import FlakyRail, with_rail
 from support.makers import complete
 from support.own_service import Own
@@ -42,8 +43,7 @@ async def told(own: Own, order_id: UUID) -> list[str]:
 async def test_a_late_worker_voids_the_order_and_charges_no_card(own: Own) -> None:
     order_id = await authorized(own, datetime(2027, 1, 5, 15, tzinfo=ZONE))
     set_clock(own, datetime(2027, 1, 19, 0, 5, tzinfo=ZONE))
-    while await settle_due_orders(own.context):
-        pass
+    await settle_all_due(own.context)
     assert await charged(own) == [(1, 2500, "paid")]
     assert (await told(own, order_id))[-1] == "authorization.expired"
     assert (await verify(own.context.pool)).disagreements == []
@@ -63,8 +63,7 @@ async def test_an_authorization_has_ended_when_the_second_installment_is_due(
         await authorized(own, pressed)
     own.service.context = context
     own.service.clock.ahead += timedelta(seconds=16)
-    while await settle_due_orders(own.context):
-        pass
+    await settle_all_due(own.context)
     async with own.owner() as owner:
         order_id = await owner.fetchval("SELECT order_id FROM plans")
     agreed = await plans.read(own.context.pool, own.merchant.merchant_id, order_id)
@@ -74,8 +73,7 @@ async def test_an_authorization_has_ended_when_the_second_installment_is_due(
     assert second is not None
     assert ends <= second
     set_clock(own, second)
-    while await settle_due_orders(own.context):
-        pass
+    await settle_all_due(own.context)
     assert await charged(own) == [(1, 2500, "paid")]
 
 

@@ -11,6 +11,7 @@ from cuota.core.checkout.ending import Charging
 from cuota.rails.card.protocol import CardAnswer, ChargeRequest
 from cuota.work.due_orders import settle_due_orders
 from support.flows.collecting import agreed, set_clock
+from support.flows.due import settle_all_due
 from support.flows.interrupted import FlakyRail, with_rail
 from support.makers import Running, complete
 from support.own_service import Own
@@ -48,7 +49,6 @@ async def test_every_charge_at_the_checkout_by_the_worker_and_on_later_days_is_i
     second = (await agreed(own, order_id)).plan[1].charge_at
     assert second is not None
     set_clock(own, second)
-    while await settle_due_orders(context):
-        pass
+    await settle_all_due(context)
     assert (await agreed(own, order_id)).plan[1].paid
     assert rail.currencies == ("CAD",) * 3

@@ -22,6 +22,7 @@ from cuota.work.card_refunds import return_due_money
 from cuota.work.due_orders import settle_due_orders
 from support.card import token_of
 from support.flows.collecting import ZONE, agreed, charged, set_clock
+from support.flows.due import settle_all_due
 from support.flows.interrupted import FlakyRail, with_rail
 from support.makers import complete
 from support.own_service import Own
@@ -146,8 +147,7 @@ async def test_a_lost_answer_is_looked_up_and_no_installment_is_charged_twice(
     due = (await agreed(own, order_id)).found.plan[1].charge_at
     assert due is not None
     set_clock(own, due)
-    while await settle_due_orders(with_rail(own.context, rail)):
-        pass
+    await settle_all_due(with_rail(own.context, rail))
     assert (await states(own, order_id))[1] == "scheduled"
     own.service.clock.ahead += timedelta(seconds=16)
     await work(own)
@@ -175,8 +175,7 @@ async def test_if_a_refund_reduces_a_payment_during_its_charge_the_excess_goes_b
     assert due is not None
     set_clock(own, due)
     rail = FlakyRail(own.context.rails.card, lost=1)
-    while await settle_due_orders(with_rail(own.context, rail)):
-        pass
+    await settle_all_due(with_rail(own.context, rail))
     refunded = await own.auto_merchant.move({"orderId": order_id}, "refund", "70.00")
     assert refunded.status_code == 200, refunded.text
     own.service.clock.ahead += timedelta(seconds=16)

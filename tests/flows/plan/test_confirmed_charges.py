@@ -22,6 +22,7 @@ from cuota.rails.unavailable import RailUnavailable
 from cuota.work.due_orders import settle_due_orders
 from support.card import BACK
 from support.flows.collecting import agreed, charged, set_clock
+from support.flows.due import settle_all_due
 from support.makers import complete
 from support.own_service import Own
 from support.rails.parts import a_charge, rail_parts
@@ -116,8 +117,7 @@ async def test_a_card_that_was_confirmed_once_pays_all_later_payments_without_a_
         at = (await agreed(own, order_id)).plan[number].charge_at
         assert at is not None
         set_clock(own, at)
-        while await settle_due_orders(own.context):
-            pass
+        await settle_all_due(own.context)
     assert await charged(own) == [(number, 2500, "paid") for number in (1, 2, 3, 4)]
 
 
@@ -130,8 +130,7 @@ async def test_for_a_later_payment_that_needs_a_confirmation_the_consumer_gets_a
     at = (await agreed(own, order_id)).plan[1].charge_at
     assert at is not None
     set_clock(own, at)
-    while await settle_due_orders(own.context):
-        pass
+    await settle_all_due(own.context)
     assert (await charged(own))[1] == (2, 2500, "authentication_required")
     async with own.owner() as owner:
         kinds = [row[0] for row in await owner.fetch("SELECT kind FROM messages WHERE installment = 2")]
@@ -175,8 +174,7 @@ async def test_a_running_plan_keeps_its_rail_after_the_operator_has_chosen_anoth
     await settle_due_orders(alone)
     assert await charged(own) == [(1, 2500, "paid")]
     own.service.clock.ahead += timedelta(minutes=1)
-    while await settle_due_orders(switched):
-        pass
+    await settle_all_due(switched)
     assert await charged(own) == [(1, 2500, "paid"), (2, 2500, "paid")]
 
 
@@ -198,8 +196,7 @@ async def test_a_token_that_was_stored_before_rails_had_names_belongs_to_the_act
     at = (await agreed(own, order_id)).plan[1].charge_at
     assert at is not None
     set_clock(own, at)
-    while await settle_due_orders(own.context):
-        pass
+    await settle_all_due(own.context)
     assert await charged(own) == [(1, 2500, "paid"), (2, 2500, "paid")]
 
 

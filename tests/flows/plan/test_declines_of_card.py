@@ -17,10 +17,10 @@ from cuota.flows.checkout.take_step import Problem
 from cuota.flows.plan.collect_installments import pay_now
 from cuota.flows.plan.limit_asks import Asker
 from cuota.flows.plan.manage_plan import change_card, find_plan
-from cuota.work.due_orders import settle_due_orders
 from cuota.work.tidy import tidy
 from support.card import BACK, token_of
 from support.flows.collecting import set_clock
+from support.flows.due import settle_all_due
 from support.makers import Merchant, complete, make_merchant
 from support.own_service import Own
 
@@ -55,8 +55,7 @@ async def tried(own: Own, order_id: UUID) -> int:
 
 async def work_at_due(own: Own, order_id: UUID) -> None:
     set_clock(own, (await installment(own, order_id))["charge_at"])
-    while await settle_due_orders(own.context):
-        pass
+    await settle_all_due(own.context)
 
 
 async def declined_before(own: Own, order_id: UUID, times: int) -> None:

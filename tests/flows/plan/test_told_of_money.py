@@ -18,7 +18,7 @@ from cuota.db.plan import plans
 from cuota.flows.plan.send_messages import send_messages
 from cuota.rails.inbox import Received, look
 from cuota.rails.message import SandboxMessageRail
-from cuota.work.due_orders import settle_due_orders
+from support.flows.due import settle_all_due
 from support.makers import Merchant, complete
 from support.own_service import Own
 from support.rails.parts import rail_parts
@@ -102,8 +102,7 @@ async def test_the_message_about_an_ended_authorization_says_that_the_shop_did_n
 ) -> None:
     order = await bought(own, own.merchant)
     own.service.clock.ahead += timedelta(days=13, seconds=5)
-    while await settle_due_orders(own.context):
-        pass
+    await settle_all_due(own.context)
     [message] = await told(own)
     assert message.subject == f"$100.00 of your order at {own.merchant.name} is canceled"
     assert (
@@ -120,8 +119,7 @@ async def test_a_payment_that_the_end_of_the_authorization_will_cancel_has_no_re
     order = await bought(own, own.merchant)
     for _ in range(15):
         own.service.clock.ahead += timedelta(days=1)
-        while await settle_due_orders(own.context):
-            pass
+        await settle_all_due(own.context)
     assert [message.subject for message in await told(own)] == [
         f"$100.00 of your order at {own.merchant.name} is canceled"
     ]
@@ -131,13 +129,11 @@ async def test_a_payment_that_the_end_of_the_authorization_will_cancel_has_no_re
 async def test_a_payment_has_a_reminder_if_the_shop_captures_the_order_in_time(own: Own) -> None:
     order = await bought(own, own.merchant)
     own.service.clock.ahead += timedelta(days=12)
-    while await settle_due_orders(own.context):
-        pass
+    await settle_all_due(own.context)
     assert await told(own) == []
     assert (await own.merchant.move(order, "capture", "100.00")).status_code == 200
     own.service.clock.ahead += timedelta(days=1, hours=1)
-    while await settle_due_orders(own.context):
-        pass
+    await settle_all_due(own.context)
     second = (await plan_of(own, own.merchant, order))[1]
     assert [message.subject for message in await told(own)] == [f"$25.00 is due on {day(second.due_on)}"]
 
@@ -148,8 +144,7 @@ async def test_a_payment_that_the_end_of_the_authorization_will_cancel_only_in_p
     order = await bought(own, own.merchant)
     assert (await own.merchant.move(order, "capture", "30.00")).status_code == 200
     own.service.clock.ahead += timedelta(days=12)
-    while await settle_due_orders(own.context):
-        pass
+    await settle_all_due(own.context)
     assert [message.subject.startswith("$25.00 is due on") for message in await told(own)] == [True]
 
 
@@ -157,8 +152,7 @@ async def test_the_last_receipt_says_that_the_plan_is_paid_off(own: Own) -> None
     await bought(own, own.auto_merchant, "8.00")
     for _ in range(46):
         own.service.clock.ahead += timedelta(days=1)
-        while await settle_due_orders(own.context):
-            pass
+        await settle_all_due(own.context)
     subjects = [message.subject for message in await told(own)]
     assert subjects.count("Your plan is paid off") == 1
     assert subjects.count("We received $2.00") == 2

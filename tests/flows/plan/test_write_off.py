@@ -27,6 +27,7 @@ from cuota.flows.risk.explain_order import explain_plan
 from cuota.work.due_orders import settle_due_orders
 from support.card import token_of
 from support.flows.collecting import agreed, charged, set_clock
+from support.flows.due import settle_all_due
 from support.makers import complete
 from support.own_service import Own
 
@@ -135,8 +136,7 @@ async def test_a_paid_plan_and_a_plan_that_is_not_due_are_not_written_off(own: O
     await complete(own.service, own.auto_merchant.merchant_id, created)
     own.service.clock.ahead += timedelta(days=400)
     assert await write_off_installments(own.context) == 0
-    while await settle_due_orders(own.context):
-        pass
+    await settle_all_due(own.context)
     assert await write_off_installments(own.context) == 0
     assert await states(own, UUID(created["orderId"])) == ["paid"] * 4
 

@@ -16,8 +16,8 @@ from cuota.flows.checkout.leave_checkout import leave_checkout
 from cuota.flows.privacy.erase_consumer import Erasure, erase_consumer
 from cuota.flows.privacy.export_consumer import export_consumer
 from cuota.flows.risk.explain_order import explain_order
-from cuota.work.due_orders import settle_due_orders
 from cuota.work.webhooks import Webhooks
+from support.flows.due import settle_all_due
 from support.flows.people import PERSON, PHONE, PREFILL, WORDS, bought, everything, paid_off, words_left
 from support.makers import PROFILE, checkout, complete
 from support.own_service import Own
@@ -203,8 +203,7 @@ async def test_a_refused_card_refund_must_be_paid_in_another_way_before_an_erasu
 ) -> None:
     order = await bought(own)
     assert (await own.auto_merchant.move(order, "refund", "100.00")).status_code == 200
-    while await settle_due_orders(own.context):
-        pass
+    await settle_all_due(own.context)
     await own.context.pool.execute(
         "UPDATE card_refunds SET state = 'failed', reason = 'card_closed', try_at = NULL, settled_at = now()"
     )

@@ -12,8 +12,8 @@ from cuota.db.privacy import retention
 from cuota.db.verify.recalculate import verify
 from cuota.flows.checkout.leave_checkout import leave_checkout
 from cuota.flows.plan.send_messages import send_messages
-from cuota.work.due_orders import settle_due_orders
 from cuota.work.retention import keep_terms
+from support.flows.due import settle_all_due
 from support.flows.people import PERSON, PHONE, PREFILL, WORDS, bought, words_left
 from support.makers import checkout, complete
 from support.own_service import Own
@@ -30,8 +30,7 @@ async def kept(own: Own) -> int:
 async def later(own: Own, days: int) -> None:
     """Move the clock by this many days, and do all work that becomes due."""
     own.service.clock.ahead += timedelta(days=days)
-    while await settle_due_orders(own.context):
-        pass
+    await settle_all_due(own.context)
     while await send_messages(own.context):
         pass
 

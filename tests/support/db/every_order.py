@@ -7,8 +7,8 @@ from uuid import UUID
 
 from cuota.flows.checkout.leave_checkout import leave_checkout
 from cuota.work.card_refunds import return_due_money
-from cuota.work.due_orders import settle_due_orders
 from support.core.values import PROFILE
+from support.flows.due import settle_all_due
 from support.makers import checkout, complete
 from support.own_service import Own
 
@@ -40,8 +40,7 @@ async def _ended_by_themselves(own: Own) -> None:
     assert (await merchant.move(partly, "capture", "30.00")).status_code == 200
     await merchant.approved("90.01")
     async with service.clock.moved(days=14):
-        while await settle_due_orders(own.context):
-            pass
+        await settle_all_due(own.context)
     left = await merchant.create()
     await leave_checkout(own.context, merchant.merchant_id, UUID(left["orderId"]))
     refused = await merchant.create()

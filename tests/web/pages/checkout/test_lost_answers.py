@@ -64,7 +64,6 @@ async def test_after_a_lost_answer_the_working_page_is_shown_and_the_charge_is_s
     rail.breaks = None
     async with service.clock.moved(seconds=16):
         await settle_all_due(context)
-        await settle_all_due(context)
     assert (await visitor.open(address_of(order))).outcome == "approved"
     assert (await merchant.read(order))["orderStatus"] == "Approved"
     assert await charges(service, order) == [(2500, True, None)]
@@ -81,7 +80,6 @@ async def test_a_charge_that_is_under_way_is_settled_also_if_the_merchant_is_sus
     assert (await visitor.open(address_of(order))).heading == "Your payment is on its way"
     rail.breaks = None
     async with service.clock.moved(seconds=16):
-        await settle_all_due(context)
         await settle_all_due(context)
     assert (await visitor.open(address_of(order))).outcome == "approved"
     assert await charges(service, order) == [(2500, True, None)]
