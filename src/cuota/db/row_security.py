@@ -38,7 +38,7 @@ def narrow(merchant_id: UUID) -> None:
 
 
 def widen() -> None:
-    """Reset this at the start of a request.
+    """Let this request see the rows of all merchants. Call this at the start of a request.
 
     Otherwise a pipelined request would keep the merchant of the previous request.
     """

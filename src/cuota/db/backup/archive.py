@@ -25,9 +25,9 @@ class BadArchive(Exception):
 class Manifest:
     """The description of a backup.
 
-    `counts` are the rows of each table at the moment of the backup. `roles` have rights in the database; a dump does not contain
-    them, because roles belong to the server. `probe` is a text encrypted with the secret key, in hexadecimal; only the right key
-    decrypts it.
+    `counts` are the numbers of rows in each table at the moment of the backup. `roles` are the roles with rights in the database;
+    a dump does not contain them, because roles belong to the server. `probe` is a text encrypted with the secret key, in
+    hexadecimal; only the right key decrypts it.
     """
 
     format: str

@@ -31,7 +31,7 @@ class LastServed:
 
 
 async def note(session: Session, served: LastServed) -> None:
-    """Store the settings. Without a policy, store only the texts for letters: such a process neither decides nor serves."""
+    """Store the settings. A process without a policy neither decides nor serves, so it stores only the texts for letters."""
     said = served.creditor, served.agency, served.brand_name
     if served.policy_version is None:
         await session.fetchrow(_WORKED, served.audience, *said)

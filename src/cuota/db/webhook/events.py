@@ -36,7 +36,7 @@ WITH mine AS (
 ), numbered AS (
     SELECT order_id, sequence, m.last_position + row_number() OVER (ORDER BY at, order_id, sequence) AS position
     FROM mine m CROSS JOIN (
-        -- Two processes' clocks may differ; an order's events stand in their own order all the same.
+        -- The clocks of two processes may differ, but the events of an order keep their sequence.
         SELECT t.order_id, t.sequence, max(e.created_at) OVER (PARTITION BY t.order_id ORDER BY t.sequence) AS at
         FROM taken t JOIN events e ON e.merchant_id = $1 AND e.order_id = t.order_id AND e.sequence = t.sequence
     ) happened
