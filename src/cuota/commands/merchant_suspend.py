@@ -35,7 +35,7 @@ def merchant_suspend(options: argparse.Namespace) -> int:
     ]
     if options.hold_payouts:
         lines.append(
-            f"Payouts are held. {done.stopped} that the bank was not asked about yet wait for a release."
+            f"Payouts are held. {done.stopped} payouts that were not sent to the bank yet wait for a release."
         )
     show(options, facts, lines)
     return 0

@@ -226,7 +226,7 @@ def register(add: Add) -> None:
 
     def under(name: str, command: Command, text: str) -> argparse.ArgumentParser:
         parser = plain(name, command, text, json=False)
-        # `--json` may also stand before the subcommand. SUPPRESS keeps that value instead of resetting it.
+        # `--json` may also come before the subcommand. SUPPRESS keeps that value instead of resetting it.
         parser.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
         return parser
 
