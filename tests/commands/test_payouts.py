@@ -63,7 +63,7 @@ def test_payouts_are_listed_by_merchant_and_status_with_their_errors(cuota: Cuot
     assert found[3]["problem"] == "no answer within 10 seconds"
     assert found[4]["reason"] == "R03 No Account"
     text = cuota("payouts", "--merchant", merchant["merchantId"]).stdout
-    assert "(OVERDUE: the bank has not said that it paid; asked 7 times)" in text
+    assert "(OVERDUE: the bank has not confirmed the payment; asked 7 times)" in text
     assert "(3 tries, the last failed: no answer within 10 seconds)" in text
     assert "(returned: R03 No Account)" in text
     only = shown(cuota, "payouts", "--merchant", merchant["name"], "--status", "paid")

@@ -85,7 +85,7 @@ def _role(options: argparse.Namespace) -> Role | OperatorRole:
 
 
 def _emergency(options: argparse.Namespace) -> int:
-    """`cuota desk link --operator --emergency`: a link for an owner, also in production."""
+    """`cuota desk link --operator --emergency`: a link for an owner, even in production."""
     if not options.operator or not options.email or not (options.reason or "").strip():
         raise BadMerchant(
             "An emergency link needs --operator, the --email of an owner, and a --reason for the log."

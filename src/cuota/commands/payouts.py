@@ -108,7 +108,7 @@ def _line(each: ListedPayout, *, overdue: bool) -> str:
     notes = [
         f"HELD since {timestamp(each.held_at)}: release it in the dashboard" if each.held_at else "",
         f"returned: {each.return_reason}" if each.return_reason else "",
-        f"OVERDUE: the bank has not said that it paid; asked {each.tries} times" if overdue else "",
+        f"OVERDUE: the bank has not confirmed the payment; asked {each.tries} times" if overdue else "",
         f"{each.tries} tries, the last failed: {each.problem}" if each.problem else "",
     ]
     return "  ".join([line, *(f"({note})" for note in notes if note)])

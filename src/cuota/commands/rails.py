@@ -126,4 +126,4 @@ def _sentence(each: Noted) -> str:
 
 def register(add: Add) -> None:
     """Register `cuota rails`."""
-    add("rails", rails, "show each card rail, its numbers, open disputes, and refunds to look at")
+    add("rails", rails, "show each card rail, its numbers, open disputes, and refunds to check")

@@ -135,7 +135,7 @@ def _attempted(tried: int, acknowledged: int) -> str:
 
 
 def _on_the_way(seen: AdvanceProgress) -> str:
-    """Return the text beside the percentage in the progress line."""
+    """Return the text next to the percentage in the progress line."""
     parts = [f"at {timestamp(seen.at)}"]
     if seen.attempts:
         parts.append(_attempted(seen.attempts, seen.acknowledged))
