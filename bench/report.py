@@ -57,7 +57,7 @@ NOTES = [
 
 @dataclass(frozen=True)
 class ReportRow:
-    """One operation beside one limit. `ratio` is rps divided by limit_rps, both from this run."""
+    """One operation compared with one limit. `ratio` is rps divided by limit_rps, both from this run."""
 
     work: str
     clients: int

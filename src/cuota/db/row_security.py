@@ -1,4 +1,4 @@
-"""Row-level security by merchant: a second protection behind every `WHERE merchant_id = ...`. It is off by default.
+"""Row-level security by merchant: a second protection in addition to every `WHERE merchant_id = ...`. It is off by default.
 
 If an operator turns it on, the statements of a merchant's request see only that merchant's rows. Statements across merchants
 (background jobs, the account page, the risk history) see all rows. A setting of the session names the merchant. It is sent

@@ -120,7 +120,7 @@ async def _connect(where: dict[str, Any]) -> asyncpg.Connection:
 
 
 async def note_served(context: Context, *, decides: bool) -> None:
-    """Store the audience, the letters' texts and the policy of the running service, for commands."""
+    """Store settings of the running service for commands, such as the audience, the letters' texts and the policy."""
     settings = context.settings
     if decides:
         await keep_policy(context.pool, settings.policy, context.policy)

@@ -91,7 +91,7 @@ def pack(
 
 @contextmanager
 def opened(file: Path) -> Iterator[tuple[zipfile.ZipFile, Manifest]]:
-    """Open a backup and yield it with its manifest. Raises BadArchive, also for an unknown format."""
+    """Open a backup and yield it with its manifest. Raises BadArchive, including for an unknown format."""
     try:
         with zipfile.ZipFile(file) as archive:
             facts = json.loads(archive.read(MANIFEST))

@@ -19,7 +19,7 @@ _WORKED = """INSERT INTO last_served (audience, creditor, agency, brand_name) VA
 
 @dataclass(frozen=True, slots=True)
 class LastServed:
-    """The service's audience, the texts for letters, and the policy (None if an earlier release stored the row)."""
+    """The stored settings. Except for the audience, each is None if `cuota work` or an earlier release stored the row without it."""
 
     audience: str
     policy_version: str | None

@@ -40,12 +40,12 @@ async def reserve(session: Session, waiver: Waiver, now: datetime, since: dateti
 
 
 async def settle(session: Session, consumer_id: UUID, change_id: UUID) -> None:
-    """Keep a waiver for good: the plan was changed."""
+    """Mark a waiver as final, because the plan was changed."""
     await session.fetchrow(_SETTLE, consumer_id, change_id)
 
 
 async def release(session: Session, consumer_id: UUID, change_id: UUID) -> None:
-    """Delete a waiver: the plan was not changed."""
+    """Delete a waiver, because the plan was not changed."""
     await session.fetchrow(_RELEASE, consumer_id, change_id)
 
 

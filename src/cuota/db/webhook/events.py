@@ -20,7 +20,7 @@ from cuota.db.webhook.happened import Happened
 from cuota.db.webhook.payout_events import BankAccountFacts, PayoutFacts
 
 OWN_ADDRESS = UUID(int=0)
-"""The receiver of an order's own callback address, beside the registered endpoints."""
+"""The receiver id of all callback addresses of single orders, in addition to the registered endpoints."""
 
 _WAITING = "SELECT DISTINCT merchant_id FROM outbox"
 _FEED = "INSERT INTO feeds (merchant_id, last_position) VALUES ($1, 0) ON CONFLICT DO NOTHING"
