@@ -25,7 +25,7 @@ history: .venv/run ## fill the running sandbox of `make run` with six weeks of o
 
 test: .venv/dev tests/openapi/node_modules tests/oidc/node_modules tools ## every test, against a real PostgreSQL and a real browser
 	@echo "Test processes, each with a PostgreSQL of its own: $(JOBS)"
-	@echo "Only some: make test ARGS=\"tests/flows/sandbox -x\". What cannot be tried here is skipped, and counted at the end."
+	@echo "Only some: make test ARGS=\"tests/flows/sandbox -x\". Tests that cannot run here are skipped, and counted at the end."
 	$(PYTEST) $(if $(filter-out 1,$(JOBS)),-n $(JOBS) --dist loadfile --no-loadscope-reorder) $(ARGS)
 
 test-system: ## install the system packages that some tests need (Chromium, PHP, strace), with sudo if you are not root
@@ -43,7 +43,7 @@ fix: .venv/dev ## apply the fixes of the linter and the formatter
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: .venv/dev .venv/peers/ready ## measure the speed, next to the limits of this machine; writes bench/RESULTS.md
+bench: .venv/dev .venv/peers/ready ## measure the speed, and compare it with the limits of this machine; writes bench/RESULTS.md
 	@echo "Measuring each call of the merchant API on this machine, for about seven minutes. Leave it alone meanwhile."
 	$(BIN)/python -m bench $(ARGS)
 
@@ -58,11 +58,11 @@ faults: .venv/dev tools ## inject a fault at every step, plant bugs, then kill a
 failovers: .venv/dev ## kill, freeze and switch a PostgreSQL primary 20 times under load (Debian 12)
 	$(BIN)/python tests/deploy/failovers.py $(ARGS)
 
-screenshots: .venv/dev tools ## pictures of every page and state, into .data/screenshots
+screenshots: .venv/dev tools ## take screenshots of every page and state, into .data/screenshots
 	$(BIN)/python tests/pictures/screenshots.py .data/screenshots
 	$(BIN)/python tests/pictures/sdk.py .data/screenshots
 
-lock: .venv/dev ## compile the lock files anew from pyproject.toml
+lock: .venv/dev ## recompile the lock files from pyproject.toml
 	$(COMPILE) --extra build --output-file requirements.lock pyproject.toml
 	$(COMPILE) --extra build --extra dev --constraint requirements.lock --output-file requirements-dev.lock pyproject.toml
 
@@ -111,7 +111,7 @@ tests/oidc/node_modules: tests/oidc/package-lock.json
 	@cd tests/oidc && npm ci --ignore-scripts --loglevel=error
 	@touch $@
 
-# What others have built, to be measured beside us; nothing of ours needs it.
+# Other systems, which bench compares with Cuota. Cuota itself does not need them.
 .venv/peers/ready: .venv/dev bench/peers/requirements.lock
 	@echo "Setting up .venv/peers (once)..."
 	@$(PYTHON) -m venv --without-pip .venv/peers

@@ -244,7 +244,7 @@ def with_postgres(place: BenchService) -> Iterator[dict[str, Any]]:
         with open_embedded(place.data) as embedded:
             yield dict(embedded.dsn_kwargs)
     finally:
-        # No process uses PostgreSQL any more, so it stops. Only then may its folder be deleted.
+        # No process uses PostgreSQL anymore, so it stops. Only then may its folder be deleted.
         until = time.monotonic() + 60
         while (place.data / "pg" / "postmaster.pid").exists() and time.monotonic() < until:
             time.sleep(0.2)

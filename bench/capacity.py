@@ -101,7 +101,7 @@ def order_of(life: dict[str, Any]) -> OrderCost:
 
 
 def need(rate: int, order: OrderCost, given: Assumed) -> Need:
-    """Return the number of cores for the peak hour, if only a share of each core is used."""
+    """Return the resources for this many orders a second. The cores are for the peak, with only a share of each core used."""
     web = rate * given.peak * order.web / given.busy
     database = rate * given.peak * order.database / given.busy
     machines = max(given.two_machines_at_least, math.ceil(web / given.cores_web))

@@ -1,8 +1,8 @@
 """The load generator: a separate process with a small HTTP/1.1 client that uses so little CPU that it does not distort the result.
 
-Reads a Job as JSON from standard input and prints a Measured as JSON. Each client uses one connection and sends its
-next request when it has the previous answer (closed loop). Any status but 200 ends the run, because a refusal is
-faster than real work.
+Reads a LoadJob as JSON from standard input and prints a Measured as JSON. Each client uses one connection and sends its next
+request when it has the previous answer (closed loop). Any status other than 200 ends the run, because a refusal is faster than
+real work.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ PEOPLE, REQUESTS = 4, 100
 
 @contextlib.asynccontextmanager
 async def signed_in(place: BenchService, *whose: str) -> AsyncIterator[httpx.AsyncClient]:
-    """A browser of an owner. `whose` are the options of `cuota desk link` that name the dashboard."""
+    """Yield a browser in which an owner is signed in. `whose` are the options of `cuota desk link` that name the dashboard."""
     printed = await asyncio.to_thread(service.cuota, place, "desk", "link", *whose)
     address = printed.split()[-1]
     async with httpx.AsyncClient(base_url=place.url, trust_env=False, timeout=60) as http:

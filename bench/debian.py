@@ -33,7 +33,7 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class Elsewhere(BenchService):
-    """A service that uses another PostgreSQL than the embedded one. `where` has the arguments of asyncpg.connect."""
+    """A service that uses a PostgreSQL other than the embedded one. `where` has the arguments of asyncpg.connect."""
 
     where: dict[str, Any]
 

@@ -1,7 +1,7 @@
 """`python -m bench.desk`: the merchant's dashboard of a shop with a million orders, on two workers.
 
-Four people search, filter and open orders at the same time, each request for another order. Then one of them exports all orders
-while four clients capture orders, and the number of captures a second is compared with the time before. Prints two tables.
+Four people search, filter and open orders at the same time, each request for a different order. Then one of them exports all
+orders while four clients capture orders, and the number of captures a second is compared with the time before. Prints two tables.
 `--orders 100000` uses a tenth of the orders.
 """
 
@@ -131,7 +131,7 @@ def pages(orders: int) -> dict[str, Callable[[], str]]:
 
 
 class Capturing:
-    """Four clients that capture orders by the API, one cent of each order."""
+    """Four clients that capture orders through the API, one cent of each order."""
 
     def __init__(self, http: httpx.AsyncClient, orders: int) -> None:
         self._http, self._orders, self.done, self._number = http, orders, 0, 0

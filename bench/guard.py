@@ -47,7 +47,7 @@ class Attack:
 
 
 def json_bodies(merchant_id: str) -> Iterator[tuple[str, bytes]]:
-    """Texts that are expensive to parse, in two sizes: a little below the limit of signed bodies, and of small bodies."""
+    """Texts that are expensive to parse, in three sizes: a little below the limits of signed and of small bodies, and 4 KB."""
     named = f'{{"merchantId":"{merchant_id}",'.encode()
     for size in (130_000, 16_000, 4_000):
         n = size - 200
@@ -149,7 +149,7 @@ def request(method: str, path: str, attack: Attack) -> bytes:
 
 
 def exchange(port: int, content: bytes) -> bytes:
-    """Read the whole answer, and return its first line."""
+    """Send the request, read the whole answer, and return its first line."""
     with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
         # The service may refuse the request before the whole body has arrived.
         with contextlib.suppress(OSError):
@@ -199,7 +199,7 @@ def measure(
 
 
 def write(rows: list[tuple[str, str, float, str]], seconds: float) -> None:
-    """Return the table, most expensive route first."""
+    """Write the table, most expensive route first."""
     lines = ["# The highest cost of one request without a credential", ""]
     lines += [
         f"- Measured by `python -m bench.guard` in {seconds:.0f} s.",

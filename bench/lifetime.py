@@ -38,16 +38,16 @@ _SIZES = """SELECT c.relname AS name, pg_total_relation_size(c.oid) AS bytes FRO
     WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace"""
 # Longer than the longest retention period of these rows (CUOTA_KEEP_MESSAGES_DAYS, 760 days).
 RETENTION = "800d"
-# The months after which old rows are deleted (docs/retention.md). All other rows stay. The first end by the service's clock.
+# The months after which old rows are deleted (docs/retention.md). All other rows stay. These rows end by the service's clock.
 BY_SERVICE_CLOCK = {"messages": 25, "delivery_attempts": 3, "signals": 2}
-# The sandbox cannot move the real clock, by which these end.
+# These rows end by the real clock, which the sandbox cannot move.
 BY_REAL_CLOCK = {"remembered_browsers": 3, "checkout_sessions": 1, "codes_sent": 0}
 _OLD = " UNION ALL ".join(f"(SELECT 1 FROM {name} LIMIT 1)" for name in BY_SERVICE_CLOCK)
 _WAL = "SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn"
 
 
 class LenientService(service.BenchService):
-    """Use a policy that declines no order, because the same few shoppers return much faster than in reality."""
+    """A service with a policy that declines no order, because the same few shoppers return much faster than in reality."""
 
     @property
     def settings(self) -> dict[str, str]:
@@ -95,7 +95,7 @@ class Meter:
 
     @contextmanager
     def step(self, name: str, *, less: float = 0.0) -> Iterator[None]:
-        """Return the milliseconds per order. `less` is subtracted: the cost of a command that does nothing."""
+        """Record the milliseconds per order of the block. `less` is subtracted: the cost of a command that does nothing."""
         before = self._look()
         yield
         after = self._look()
@@ -123,7 +123,7 @@ def _idle(place: LenientService) -> float:
 async def _ask(where: dict[str, Any], *, count: int = 0) -> tuple[dict[str, int], int]:
     """Return the bytes of each table with its indexes, and of the WAL.
 
-    Waits until the events of this many orders are delivered.
+    With `count`, first waits until all events are delivered.
     """
     connection = await asyncpg.connect(**where)
     try:
@@ -152,7 +152,7 @@ async def _deleted(where: dict[str, Any]) -> int:
 
 
 async def _maintain(where: dict[str, Any], command: str) -> int:
-    """Do what autovacuum does within a minute, but outside of the measured steps. Return the bytes of WAL of that.
+    """Do what autovacuum does within a minute, but outside of the measured steps. Return the bytes of WAL that this wrote.
 
     VACUUM FULL also gives free space back.
     """
@@ -214,7 +214,7 @@ def measure(place: LenientService, where: dict[str, Any], hooks: str, orders: in
 
 
 def _of_each_order(after: dict[str, int], before: dict[str, int], orders: int) -> dict[str, int]:
-    """Return by how many bytes of one order each table has grown, the largest first."""
+    """Return by how many bytes each table has grown per order, the largest first."""
     grown = {name: round((size - before.get(name, 0)) / orders) for name, size in after.items()}
     return dict(sorted(((name, size) for name, size in grown.items() if size > 0), key=lambda pair: -pair[1]))
 

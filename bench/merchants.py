@@ -46,7 +46,7 @@ async def fill(where: dict[str, Any], merchants: int) -> None:
 
 
 def pages(merchants: int) -> dict[str, Callable[[], str]]:
-    """Return the addresses of one kind of request each, some chosen at random."""
+    """Return, for each kind of request, a function that returns an address, sometimes a random one."""
 
     def letters(count: int) -> str:
         return "".join(random.choices("0123456789abcdef", k=count))

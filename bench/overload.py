@@ -34,7 +34,7 @@ FIRST, STEPS, MOST_STEPS, ENOUGH_KEPT = 1_000.0, (1.2, 1.05), 10, 0.98
 LEVEL_SECONDS, REST_SECONDS = 8.0, 1.0
 # The load in multiples of saturation, and the share of the peak that must still be answered (None: only measured).
 TIMES: dict[int, float | None] = {1: 0.9, 2: 0.9, 5: 0.8, 10: None}
-# The other merchants should be served well beside the greedy one, so their load leaves room for its share.
+# The service should still serve the other merchants well, so their load leaves room for the greedy merchant's share.
 EASE = 0.8
 # A second counts as normal if no request is refused in it and its p99 is at most this many times the p99 before the
 # flood.

@@ -1,7 +1,7 @@
 """Simulates consumers, their orders, the merchant's data about them, and the outcome of each order, with a known truth.
 
-The same seed gives the same population. Every order has an outcome, also a declined order. A real trial never sees
-the outcomes of declined orders, so this data can check the statistics of a trial.
+The same seed gives the same population. Every order has an outcome, even a declined order. A real trial never sees the outcomes
+of declined orders, so this data can check the statistics of a trial.
 
 `python -m bench.population --seed 1 --orders 5000 [--noise]` prints one JSON object for each order. `--orders 6000
 --html report.html` writes the report of a trial on these orders. No command loads them into a database, because they
@@ -77,7 +77,7 @@ def standard_policy() -> Policy:
 def generate(seed: int, orders: int, *, helpful: bool, policy: Policy | None = None) -> list[Placed]:
     """Make the orders.
 
-    With `helpful`, the merchant's data depends on what causes losses; otherwise it looks alike but is random.
+    With `helpful`, the merchant's data depends on what causes losses; otherwise it looks the same but is random.
     """
     chance = random.Random(f"{seed}-{helpful}")
     policy = policy or standard_policy()

@@ -1,4 +1,4 @@
-"""Replaces a section of docs/proof.md by new measurements."""
+"""Replaces a section of docs/proof.md with new measurements."""
 
 from __future__ import annotations
 

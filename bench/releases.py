@@ -65,7 +65,7 @@ class ReleaseSide(AbstractContextManager["ReleaseSide"]):
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError(f"The service of {self._folder} ended; its reason stands above.")
+            raise RuntimeError(f"The service of {self._folder} ended; the reason is printed above.")
         return dict(json.loads(line))
 
     def __exit__(self, *_: object) -> None:

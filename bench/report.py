@@ -57,7 +57,7 @@ NOTES = [
 
 @dataclass(frozen=True)
 class ReportRow:
-    """One operation beside one limit. `ratio` is rps divided by limit_rps, both from this run."""
+    """One operation compared with one limit. `ratio` is rps divided by limit_rps, both from this run."""
 
     work: str
     clients: int
@@ -99,7 +99,7 @@ def machine() -> list[str]:
 
 
 def measured_by(command: str) -> str:
-    """Return the sentence that begins each page of figures: when, by which command and on which machine they came."""
+    """Return the sentence that begins each page of figures: when, by which command and on which machine they were measured."""
     return f"Measured {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by `{command}`; {'; '.join(machine())}"
 
 
@@ -109,7 +109,7 @@ def versions(postgresql: str) -> str:
 
 
 def table(rows: Iterable[ReportRow]) -> str:
-    """Return one row of the table for each comparison with a limit."""
+    """Return the table, with one row for each comparison with a limit."""
     lines = [
         "| work | clients | workers | requests/s | p50 ms | p99 ms | limit | limit/s | ratio |",
         "|---|--:|--:|--:|--:|--:|---|--:|--:|",

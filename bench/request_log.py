@@ -1,9 +1,9 @@
 """`python -m bench.request_log`: what the request log costs a capture.
 
 Measured twice. Side by side: two services with one worker each share one database, and one of them has CUOTA_REQUEST_LOG=off.
-The merchant's dashboard has a person, so each capture of the other one is logged. CPU time is that of both workers and of
-PostgreSQL, without what they use at rest. Directly: only the log's own work for a capture, in one process and one session of the
-database; other load on the machine changes this figure much less. Prints a table. `--quick` is for a first look.
+The merchant's dashboard has a person, so the other service logs each capture. CPU time is that of both workers and of PostgreSQL,
+without what they use at rest. Directly: only the log's own work for a capture, in one process and one session of the database;
+other load on the machine changes this figure much less. Prints a table. `--quick` is for a first look.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`python -m bench.row_security`: compares the speed with and without row-level security by merchant, in alternating rounds.
 
 Two databases on one server hold the same data; one of them has row-level security. Orders are created, read and
-captured by the service's own flows in one session. Two merchants alternate, so that each statement belongs to another
-merchant than the one before, which is the most expensive case. CPU time is that of this process and of its database
+captured by the service's own flows in one session. Two merchants alternate, so that each statement belongs to a different
+merchant than the statement before, which is the most expensive case. CPU time is that of this process and of its database
 session. Takes less than three minutes and prints a table.
 """
 

@@ -75,7 +75,7 @@ def serving(place: BenchService, workers: int, path: Path | None = None) -> Iter
     try:
         assert process.stdout is not None
         if '"ready": true' not in process.stdout.readline():
-            raise RuntimeError("cuota serve did not become ready; its reason stands above.")
+            raise RuntimeError("cuota serve did not become ready; the reason is printed above.")
         children = psutil.Process(process.pid).children()
         yield [child for child in children if "cuota.run.process" in child.cmdline()]
     finally:

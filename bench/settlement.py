@@ -91,7 +91,7 @@ async def settle(context: Context, merchant_id: UUID) -> None:
 
 
 async def close(context: Context, merchant_id: UUID) -> None:
-    """Close the batch. The movements of the last moment are published first."""
+    """Close the batch. The latest movements are published first."""
     while True:
         await publish(context, merchant_id)
         if Closing.PAID in await close_merchant(context, merchant_id):

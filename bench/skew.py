@@ -1,8 +1,8 @@
 """`python -m bench.skew`: one large merchant among many small ones, when payments of all merchants are due at the same hour.
 
 Captures orders of a merchant with 60,000 orders, with 1 and 16 clients, beside 40,000 merchants with five orders each. Then finds
-orders that are due, when all 260,000 are. Prints a table, and takes a minute. PostgreSQL plans each statement once for all merchants,
-so these plans must be good for the largest merchant and for the smallest.
+due orders, when all 260,000 orders are due. Prints a table, and takes a minute. PostgreSQL plans each statement once for all
+merchants, so these plans must be good for the largest merchant and for the smallest.
 """
 
 from __future__ import annotations

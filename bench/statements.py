@@ -111,7 +111,7 @@ async def record(settings: config.Settings, where: dict[str, Any], merchant_id: 
 
 
 def _script(asked: list[tuple[str, tuple[Any, ...]]], changing: dict[Any, str]) -> Script:
-    # Each client counts for itself. Together they use every number from :first on once, in order.
+    # Each client has its own counter. Together they use every number from :first on once, in order.
     lines = ["\\set n :first + :i * :clients + :client_id", "\\set i :i + 1"]
     parameters: dict[str, str] = {}
 

@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def write(found: TogetherRates) -> None:
-    """Return the medians of the rounds, side by side."""
+    """Write the medians of the rounds, side by side."""
     lines = []
     for work in WORKS:
         for clients in CLIENTS:

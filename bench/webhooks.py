@@ -98,7 +98,7 @@ async def steadily(place: BenchService, token: str, seconds: float) -> None:
 
 @dataclass(frozen=True)
 class DeliveryTimes:
-    """Return the seconds from commit to arrival, sorted, and the arrivals a second without the first and last twentieth."""
+    """The seconds from commit to arrival, sorted, and the arrivals a second without the first and last twentieth."""
 
     waits: list[float]
     rate: float

@@ -81,5 +81,5 @@ for number in $(seq "$WEB"); do
 done
 echo "{\"ready\": true, \"urls\": [$URLS], \"pids\": [$(IFS=,; echo "${STARTED[*]}")], \"folder\": \"$FOLDER\"}"
 # If one process ends, report it and let the others run, as a load balancer would see it.
-wait -n "${STARTED[@]}" && echo "one of the machines has ended" >&2 || echo "one of the machines has ended badly" >&2
+wait -n "${STARTED[@]}" && echo "one of the machines has ended" >&2 || echo "one of the machines has ended with an error" >&2
 wait

@@ -3,7 +3,7 @@
 #
 #   deploy/standbys.sh FOLDER [NODES]      NODES: 2 (one standby) or more; the ports begin at $PORT (18600)
 #
-# For Debian 12. If it may, it installs postgresql-15, pg-auto-failover-cli and postgresql-15-auto-failover.
+# For Debian 12. As root or with sudo, it installs postgresql-15, pg-auto-failover-cli and postgresql-15-auto-failover.
 # All files are in FOLDER; each node has a folder FOLDER/nodeN with its server, its log and `keeper.pid`.
 # When the standby is in sync, the script prints one line of JSON with the CUOTA_DATABASE_URL. Ctrl-C or SIGTERM ends
 # all processes that it started. If you kill a node (kill -9 -- -$(cat FOLDER/node1/keeper.pid)), it is started again after
@@ -131,7 +131,7 @@ for number in $(seq "$NODES"); do
   HOSTS+=${HOSTS:+,}127.0.0.1:$((PORT + number))
 done
 SECONDS=0
-until in_step; do ((SECONDS < 90)) || { tail -5 "$FOLDER"/*/log >&2; echo "The standby did not come into step." >&2; exit 1; }; sleep 0.3; done
+until in_step; do ((SECONDS < 90)) || { tail -5 "$FOLDER"/*/log >&2; echo "The standby did not catch up with the primary." >&2; exit 1; }; sleep 0.3; done
 URL="postgresql://cuota@$HOSTS/cuota?target_session_attrs=read-write"
 # The role that runs the migrations must be able to create the role of the service.
 as_owner psql -qAt "$URL" -c "ALTER ROLE cuota CREATEROLE; ALTER DATABASE cuota OWNER TO cuota" >/dev/null 2>&1 ||

@@ -1,4 +1,4 @@
-# ruff: noqa: N815 - the fields are called as in the JSON
+# ruff: noqa: N815 - the fields have the names of the JSON
 """The usual design of such a service: FastAPI, SQLAlchemy's ORM, one transaction for each request with SELECT FOR UPDATE.
 
 It does less than the service (it compares one token as text, and has no plan, no feed and few rules). It follows the

@@ -136,7 +136,7 @@ def _parser() -> argparse.ArgumentParser:
         each.register(add)
     bank.register(group("bank", "files for a bank, and the reports that it sends back"))
     desk.register(group("desk", "the merchant's dashboard: sign-in links and invitations"))
-    disputes.register(group("dispute", "disputes about orders: open, decide, list, and act for a side"))
+    disputes.register(group("dispute", "disputes about orders: open, decide, list, and act for one side"))
     plans.register(group("plan", "change an agreed plan"))
     risk.register_explain(group("explain", "explain what happened and why, with the numbers"))
     risk.register_policy(group("policy", "risk policies"))

@@ -84,7 +84,7 @@ def test_a_history_ends_at_the_present_time_and_verify_finds_nothing_and_a_secon
         again = cuota("demo", "history", *SHORT)
         assert (again.returncode, again.stdout) == (
             0,
-            "The history is there already. Nothing was changed.\n",
+            "The history already exists. Nothing was changed.\n",
         )
         assert len(orders(cuota)) == 8
 

@@ -63,7 +63,7 @@ def test_payouts_are_listed_by_merchant_and_status_with_their_errors(cuota: Cuot
     assert found[3]["problem"] == "no answer within 10 seconds"
     assert found[4]["reason"] == "R03 No Account"
     text = cuota("payouts", "--merchant", merchant["merchantId"]).stdout
-    assert "(OVERDUE: the bank has not said that it paid; asked 7 times)" in text
+    assert "(OVERDUE: the bank has not confirmed the payment; asked 7 times)" in text
     assert "(3 tries, the last failed: no answer within 10 seconds)" in text
     assert "(returned: R03 No Account)" in text
     only = shown(cuota, "payouts", "--merchant", merchant["name"], "--status", "paid")
@@ -75,9 +75,9 @@ def test_paused_payouts_are_named_with_what_to_do(cuota: Cuota) -> None:
     sql(cuota, f"UPDATE settlements SET paused_since = now() WHERE merchant_id = '{merchant['merchantId']}'")
     done = cuota("payouts", "--merchant", merchant["name"])
     assert done.returncode == 1
-    assert f"Payouts of {merchant['name']} are paused since " in done.stdout
+    assert f"Payouts of {merchant['name']} have been paused since " in done.stdout
     assert f"merchant bank {merchant['merchantId']} --routing N --account N" in done.stdout
-    assert "Payouts are paused since" in cuota("merchant", "bank", merchant["name"]).stdout
+    assert "Payouts have been paused since" in cuota("merchant", "bank", merchant["name"]).stdout
     assert shown(cuota, "merchant", "bank", merchant["name"])["payoutsPausedSince"]
 
 
@@ -116,7 +116,7 @@ def test_an_account_is_shown_by_its_last_digits_and_a_change_takes_effect_after_
     assert (before["inForce"]["last4"], before["pending"], before["earlier"]) == ("6789", None, [])
     done = cuota("merchant", "bank", merchant["name"], *ACCOUNT)
     assert done.returncode == 0
-    assert "A change was made: to the account ending in 4433, from 20" in done.stdout
+    assert "A change is pending: to the account ending in 4433, from 20" in done.stdout
     assert "99887766554433" not in done.stdout + done.stderr
     after = shown(cuota, "merchant", "bank", merchant["merchantId"])
     assert (after["inForce"]["last4"], after["pending"]["last4"]) == ("6789", "4433")

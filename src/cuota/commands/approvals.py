@@ -51,7 +51,7 @@ def merchant_approvals(options: argparse.Namespace) -> int:
 
 
 def _refused(options: argparse.Namespace, name: str, standing: ApprovalsState, refused: NotProved) -> int:
-    """Print why the mode was not changed, one reason a line, and what to do. Return the exit code."""
+    """Print the reasons why the mode was not changed, and what to do. Return the exit code."""
     if options.json:
         print(json.dumps({"refused": True, "reasons": list(refused.reasons)}, indent=2))
         return 1

@@ -177,7 +177,7 @@ def _business_day(text: str) -> date:
         raise argparse.ArgumentTypeError(f"{text} is not a date such as 2026-12-01")
     if not is_business_day(day):
         raise argparse.ArgumentTypeError(
-            f"{text} is no business day of the banks. The next one is {next_business_day(day)}"
+            f"{text} is not a business day for banks. The next one is {next_business_day(day)}"
         )
     return day
 

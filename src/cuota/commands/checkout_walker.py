@@ -91,9 +91,10 @@ def walk(
     """Complete the checkout at a redirectUrl, and return the merchant's address to which its last page leads.
 
     The merchant's address is not called. If the merchant's page is still open in the browser, the checkout has no address to
-    return to; then this returns the address of the last page. Like a browser, the function follows redirects and refreshes;
-    links wait for a person. An order that is `referred` is left waiting; then this returns the address of its page. `typed` replaces values of ANSWERS, by field name. `before_retry` is called before a declined card
-    is tried again. Raises CannotWalk, and httpx errors if the service cannot be reached.
+    return to; then this returns the address of the last page. Like a browser, the function follows redirects and refreshes, but
+    does not click links. An order that is `referred` is left waiting; then this returns the address of its page. `typed` replaces
+    values of ANSWERS, by field name. `before_retry` is called before a declined card is tried again. Raises CannotWalk, and httpx
+    errors if the service cannot be reached.
     """
     here, paid = urlsplit(redirect_url).netloc, False
     with httpx.Client(trust_env=False, timeout=30) as client:

@@ -116,7 +116,7 @@ def acting() -> OperatorActor:
 
 
 def command_user() -> str:
-    """Return the user who runs the command, also behind sudo."""
+    """Return the user who runs the command, even under sudo."""
     try:
         return os.environ.get("SUDO_USER") or getpass.getuser()
     except (KeyError, OSError):
@@ -137,7 +137,7 @@ def show(options: argparse.Namespace, facts: object, lines: list[str]) -> None:
 
 
 def one_line(text: str) -> str:
-    """Replace control characters by spaces, so that a text from outside cannot control the terminal."""
+    """Replace control characters with spaces, so that a text from outside cannot control the terminal."""
     return "".join(char if char.isprintable() else " " for char in text)
 
 

@@ -31,7 +31,7 @@ MOST_LOGGED = 10_000
 SANDBOX_LINK_LIFE = timedelta(days=1)
 _SANDBOX_ONLY = (
     "`cuota desk link` works only in the sandbox. In production, invite the first owner with `cuota desk invite`; the link then"
-    " arrives by e-mail. An owner who cannot get in: `cuota desk link --operator --emergency`."
+    " arrives by e-mail. For an owner who cannot sign in, run `cuota desk link --operator --emergency`."
 )
 
 
@@ -85,7 +85,7 @@ def _role(options: argparse.Namespace) -> Role | OperatorRole:
 
 
 def _emergency(options: argparse.Namespace) -> int:
-    """`cuota desk link --operator --emergency`: a link for an owner, also in production."""
+    """`cuota desk link --operator --emergency`: a link for an owner, even in production."""
     if not options.operator or not options.email or not (options.reason or "").strip():
         raise BadMerchant(
             "An emergency link needs --operator, the --email of an owner, and a --reason for the log."

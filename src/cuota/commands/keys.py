@@ -94,7 +94,7 @@ def _words(found: Rewrapped, *, old_keys: bool) -> list[str]:
         lines.append("The old keys are still needed.")
     elif old_keys:
         lines.append(
-            "Nothing in the database needs an old key any more. Remove CUOTA_SECRET_KEY_OLD everywhere and restart."
+            "Nothing in the database needs an old key anymore. Remove CUOTA_SECRET_KEY_OLD everywhere and restart."
             " Keep the old key as long as you keep backups made before now: restoring them needs the key."
         )
     return lines

@@ -79,12 +79,12 @@ def _lines(merchant: Merchant, standing: BankStanding) -> list[str]:
     else:
         lines = [f"{merchant.name} is paid to {_words(standing.in_force)}."]
     if standing.pending is not None:
-        lines.append(f"A change was made: to {_words(standing.pending)}. To cancel it, add --cancel.")
+        lines.append(f"A change is pending: to {_words(standing.pending)}. To cancel it, add --cancel.")
     lines += [f"Earlier: {_words(each)}." for each in standing.earlier]
     if standing.paused_since is not None:
         since = timestamp(standing.paused_since)
         lines.append(
-            f"Payouts are paused since {since}, because one came back. They continue when another account takes effect."
+            f"Payouts have been paused since {since}, because one came back. They continue when another account takes effect."
         )
     return lines
 

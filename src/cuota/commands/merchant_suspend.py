@@ -1,4 +1,4 @@
-"""`cuota merchant suspend` and `resume`: stop a merchant's new orders, and let them go on."""
+"""`cuota merchant suspend` and `resume`: stop a merchant's new orders, and allow them again."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def merchant_suspend(options: argparse.Namespace) -> int:
         "payoutsStopped": done.stopped,
     }
     lines = [
-        f"{done.merchant.name} is suspended. New orders are refused within 5 seconds; everything else goes on."
+        f"{done.merchant.name} is suspended. New orders are refused within 5 seconds; everything else continues."
     ]
     if options.hold_payouts:
         lines.append(
-            f"Payouts are held. {done.stopped} that the bank was not asked about yet wait for a release."
+            f"Payouts are held. {done.stopped} payouts that were not sent to the bank yet wait for a release."
         )
     show(options, facts, lines)
     return 0
@@ -57,7 +57,7 @@ def merchant_resume(options: argparse.Namespace) -> int:
 def register(add: Add) -> None:
     """Register both commands."""
     suspend = add(
-        "suspend", merchant_suspend, "stop a merchant's new orders; captures, refunds and plans go on"
+        "suspend", merchant_suspend, "stop a merchant's new orders; captures, refunds and plans continue"
     )
     resume = add("resume", merchant_resume, "let a suspended merchant take orders again")
     for parser in (suspend, resume):

@@ -185,7 +185,7 @@ def register_keys(add: Add) -> None:
         "--algorithm",
         choices=ALGORITHMS,
         default=ALGORITHMS[0],
-        help="ES256 (P-256, the default), or RS256 (RSA) for verifiers that know nothing else",
+        help="ES256 (P-256, the default), or RS256 (RSA) for verifiers that support only RSA",
     )
 
 
@@ -216,5 +216,5 @@ def register(add: Add) -> None:
     upgrade.add_argument(
         "--citus",
         action="store_true",
-        help="also distribute the tables over a Citus cluster; the service does not run on one yet (docs/scaling.md)",
+        help="also distribute the tables over a Citus cluster (docs/scaling.md)",
     )

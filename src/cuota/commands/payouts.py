@@ -32,7 +32,7 @@ class _Seen:
 
 
 def payouts(options: argparse.Namespace) -> int:
-    """`cuota payouts`: exit 1 if an operator must look at something, so that a nightly job notices."""
+    """`cuota payouts`: exit 1 if an operator must check something, so that a nightly job notices."""
     require_database()
     status = None if options.status is None else PayoutStatus(options.status)
 
@@ -90,7 +90,7 @@ def _facts(each: ListedPayout, *, overdue: bool) -> dict[str, object]:
 def _lines(seen: _Seen) -> list[str]:
     lines = [] if seen.rail is not None else [NO_BANK_RAIL]
     lines += [
-        f"Payouts of {each.name} are paused since {timestamp(each.since)}, because one came back. They continue when another bank"
+        f"Payouts of {each.name} have been paused since {timestamp(each.since)}, because one came back. They continue when another bank"
         f" account takes effect: {called()} merchant bank {each.merchant_id} --routing N --account N"
         for each in seen.paused
     ]
@@ -108,7 +108,7 @@ def _line(each: ListedPayout, *, overdue: bool) -> str:
     notes = [
         f"HELD since {timestamp(each.held_at)}: release it in the dashboard" if each.held_at else "",
         f"returned: {each.return_reason}" if each.return_reason else "",
-        f"OVERDUE: the bank has not said that it paid; asked {each.tries} times" if overdue else "",
+        f"OVERDUE: the bank has not confirmed the payment; asked {each.tries} times" if overdue else "",
         f"{each.tries} tries, the last failed: {each.problem}" if each.problem else "",
     ]
     return "  ".join([line, *(f"({note})" for note in notes if note)])

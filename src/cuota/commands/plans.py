@@ -135,7 +135,7 @@ def register(add: Add) -> None:
     parser.add_argument("order", metavar="ORDER", help="the order's id, or the merchant's reference")
     kind = parser.add_mutually_exclusive_group(required=True)
     kind.add_argument(
-        "--pause", type=_days, metavar="DAYS", help="charge nothing for so many days, such as 14d"
+        "--pause", type=_days, metavar="DAYS", help="charge nothing for this many days, such as 14d"
     )
     kind.add_argument(
         "--move",

@@ -26,7 +26,7 @@ from rich.text import Text
 LINE_SECONDS = 3.0
 # The remaining time is estimated only after this share of the work is done.
 LEAST_SHARE = 0.1
-# Redraws per second on a terminal, also while the work waits for something.
+# Redraws per second on a terminal, even while the work waits for something.
 DRAWN_A_SECOND = 4
 
 

@@ -29,7 +29,7 @@ class _Seen:
 
 
 def rails(options: argparse.Namespace) -> int:
-    """`cuota rails`: exit 1 if an operator must look at something, so that a nightly job notices."""
+    """`cuota rails`: exit 1 if an operator must check something, so that a nightly job notices."""
     require_database()
     seen = run(_read)
     noted = {"openDisputes": seen.disputes, "refunds": seen.money_back}
@@ -58,7 +58,7 @@ async def _read(context: Context) -> _Seen:
 
 
 def _role(each: Figures, roles: dict[str, str]) -> str | None:
-    """Return active or kept. Return None for a rail that was used before and is in no setting now."""
+    """Return active or kept. Return None for a rail that was used before and is no longer in any setting."""
     return roles.get(each.name)
 
 
@@ -126,4 +126,4 @@ def _sentence(each: Noted) -> str:
 
 def register(add: Add) -> None:
     """Register `cuota rails`."""
-    add("rails", rails, "show each card rail, its numbers, open disputes, and refunds to look at")
+    add("rails", rails, "show each card rail, its numbers, open disputes, and refunds to check")

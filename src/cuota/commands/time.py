@@ -135,7 +135,7 @@ def _attempted(tried: int, acknowledged: int) -> str:
 
 
 def _on_the_way(seen: AdvanceProgress) -> str:
-    """Return the text beside the percentage in the progress line."""
+    """Return the text next to the percentage in the progress line."""
     parts = [f"at {timestamp(seen.at)}"]
     if seen.attempts:
         parts.append(_attempted(seen.attempts, seen.acknowledged))
@@ -226,7 +226,7 @@ def register(add: Add) -> None:
 
     def under(name: str, command: Command, text: str) -> argparse.ArgumentParser:
         parser = plain(name, command, text, json=False)
-        # `--json` may also stand before the subcommand. SUPPRESS keeps that value instead of resetting it.
+        # `--json` may also come before the subcommand. SUPPRESS keeps that value instead of resetting it.
         parser.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
         return parser
 

@@ -199,7 +199,7 @@ def load(environ: Mapping[str, str] | None = None, *, listen: str = "http://127.
 
 
 def _contradictions(given: Mapping[str, object], environment: str, public_url: str) -> list[str]:
-    """Return what settings that are right alone make wrong together."""
+    """Return the problems of settings that are valid alone, but contradict each other or the environment."""
     problems = derived.production_problems(given, public_url) if environment == "production" else []
     problems += derived.screening_problems(given, environment)
     if "CUOTA_DATABASE_OWNER_URL" in given and "CUOTA_DATABASE_URL" not in given:

@@ -107,7 +107,7 @@ def production_problems(given: Given, public_url: str) -> list[str]:
 
 
 def screening_problems(given: Given, environment: str) -> list[str]:
-    """Return one sentence for a screening rail with which no merchant could be approved, or with which anybody could be."""
+    """Return one sentence if the screening rail would let no merchant be approved, or would let every merchant be approved."""
     if given.get("CUOTA_ONBOARDING") != "required":
         return []
     production = environment == "production"
@@ -185,7 +185,7 @@ def stripe(environ: Mapping[str, str], given: Given, problems: list[str]) -> Str
     """Return the keys of the card rail `stripe`, or None if no card rail is `stripe`.
 
     Adds missing settings to `problems`, and keys of the other environment even if no rail uses them: with a live key in the
-    sandbox, a try would charge real cards.
+    sandbox, a test would charge real cards.
     """
     production = given.get("CUOTA_ENVIRONMENT") == "production"
     wrong, right, where = (

@@ -1,4 +1,4 @@
-"""The settings of the OpenID Connect provider at which the operator's people sign in: readers, and what they mean together."""
+"""The settings of the OpenID Connect provider at which the operator's people sign in: the readers, and the checks across settings."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from cuota.rails.settings import ProviderSettings
 _PREFIX = "CUOTA_OPERATOR_OIDC_"
 _NEEDED = {
     "ISSUER": "it names the provider",
-    "CLIENT_ID": "the provider knows Cuota by it",
-    "CLIENT_SECRET": "Cuota proves itself to the provider with it",
+    "CLIENT_ID": "Cuota identifies itself to the provider with it",
+    "CLIENT_SECRET": "Cuota authenticates to the provider with it",
 }
 _CLAIM = re.compile(r"[!-~]{1,200}", re.ASCII)
 
@@ -93,9 +93,9 @@ def roles(text: str) -> tuple[tuple[str, OperatorRole], ...]:
 def provider(
     given: Given, problems: list[str], *, loopback: bool
 ) -> tuple[ProviderSettings | None, ProviderRules | None]:
-    """Return the provider and the rules of its sign-ins, or None twice if no setting names a provider.
+    """Return the provider and the rules of its sign-ins, or (None, None) if no setting names a provider.
 
-    Adds what is missing or contradicts itself to `problems`. `loopback`: this sandbox may call its own machine.
+    Adds a sentence for each missing or contradictory setting to `problems`. `loopback`: this sandbox may call its own machine.
     """
     mine = {name.removeprefix(_PREFIX): value for name, value in given.items() if name.startswith(_PREFIX)}
     if not mine:

@@ -186,7 +186,7 @@ def key_of(*prefixes: str) -> Callable[[str], str]:
         rest = next((text.removeprefix(prefix) for prefix in prefixes if text.startswith(prefix)), "")
         if not re.fullmatch(r"[A-Za-z0-9_+/=-]{8,250}", rest, re.ASCII):
             raise ValueError(
-                f"must begin with {' or '.join(prefixes)}; copy it whole from Stripe's dashboard"
+                f"must begin with {' or '.join(prefixes)}; copy the whole key from Stripe's dashboard"
             )
         return text
 

@@ -72,14 +72,14 @@ _BY_MERCHANT = (
     "order_terms_read",
     "reviews",
 )
-# The limit of a consumer: changed by each press of the checkout's button. The first table; the others are colocated with it.
+# A consumer's limit. Each press of the checkout's button changes these rows. The other tables are colocated with the first one.
 _BY_CONSUMER = ("consumer_exposure", "consumer_reservations", "consumer_waivers")
-# Tables that are small, or joined with rows of every merchant. The table merchants has a unique name, which a distributed
-# table could not enforce; consumer_asks is found by phone, card and IP address, and desk_people by e-mail address. consumer_blocks is
-# read with the history of a consumer at all merchants.
+# Tables that are small, or joined with rows of every merchant. Names in merchants are unique, which a distributed table could not
+# enforce; consumer_asks is found by phone, card and IP address, and desk_people by e-mail address. consumer_blocks is read with
+# the history of a consumer at all merchants.
 _EVERYWHERE = ("merchants", "credentials", "consumers", "consumer_asks", "consumer_blocks", "desk_people")
 # Tables that are never joined with a merchant's rows. account_sessions changes its own key, and token_failures is unlogged;
-# neither could be distributed. An answer to a row of desk_challenges comes before the merchant is known.
+# neither could be distributed. A browser answers a row of desk_challenges before its merchant is known.
 _COORDINATOR = (
     "migrations",
     "installation",
@@ -160,7 +160,7 @@ _ALWAYS_SENT = ("blank_orders",)
 # Citus opens its connections to the workers as the session's role, which must be able to log in there
 # (docs/scaling.md).
 _LOGIN = "ALTER ROLE cuota_app LOGIN"
-# Citus sends no setting of a session to the nodes. Their sessions take this one from the role.
+# Citus does not pass a session's settings to the nodes. The sessions on the nodes take this setting from the role.
 _GIVES_UP = f"ALTER ROLE cuota_app SET lock_timeout = '{LOCK_SECONDS}s'"
 # The save_orders of migration 0017 is not included: it also changes the exposure, and a consumer's row may be on
 # another node.
@@ -187,7 +187,7 @@ def statements() -> list[tuple[str, str]]:
 
 
 async def distribute(connection: Connection, told: OnProgress = untold) -> list[str]:
-    """Distribute every table that is not distributed yet, and return these. Run this again after an upgrade adds tables."""
+    """Distribute every table that is not distributed yet. Return their names. Run this again after an upgrade adds tables."""
     await require_coordinator(connection)
     rows = await connection.fetch("SELECT logicalrelid::text AS name FROM pg_dist_partition")
     done = {row["name"] for row in rows}

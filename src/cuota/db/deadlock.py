@@ -1,4 +1,4 @@
-"""Runs a transaction once more if PostgreSQL ended it to resolve a deadlock. Then nothing of it was applied."""
+"""Runs a transaction again if PostgreSQL aborted it to resolve a deadlock. An aborted transaction changed nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import asyncpg
 
-# Meanwhile the other transaction wakes up and goes on. Without a pause, this one could lock the same row again before that.
+# The pause gives the other transaction time to continue. Without a pause, the retry could lock the same row again first.
 PAUSE_SECONDS = 0.1
 
 ResultT = TypeVar("ResultT")

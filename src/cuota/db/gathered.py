@@ -75,7 +75,7 @@ class Gatherer:
         return await future
 
     async def _at_once(self, kind: Gathered[QueryT, ResultT], merchant_id: UUID, asked: QueryT) -> ResultT:
-        """Run a request alone in the caller's task, which saves two turns of the event loop. Others are queued meanwhile."""
+        """Run a request alone in the caller's task, which saves two iterations of the event loop. Others are queued meanwhile."""
         queue = self._waiting[kind, merchant_id] = []
         try:
             return await kind.one(self._alone, asked)

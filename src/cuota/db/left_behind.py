@@ -47,7 +47,7 @@ async def remove_left_behind(connection: Connection) -> list[str]:
     async with connection.transaction():
         # From here on, a statement changes only this node's own table, and no shard.
         await connection.execute("SET LOCAL citus.enable_ddl_propagation = off")
-        # The history refuses TRUNCATE by triggers. Its rows are on the shards by now.
+        # Triggers forbid TRUNCATE of the history tables. The rows are on the shards by now.
         for name in found:
             await connection.execute(f"ALTER TABLE {name} DISABLE TRIGGER USER")
         for name in found:

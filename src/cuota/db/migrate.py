@@ -21,7 +21,7 @@ CREATE TABLE IF NOT EXISTS migrations (
 """
 # Citus refuses triggers without this setting. Our triggers only read rows of their own order, which are on the same shard.
 TRIGGERS = "SET citus.enable_unsafe_triggers = on"
-# A migration may change a table of one shard's rows and a table that is on every node in one transaction.
+# A migration may change a distributed table and a table that is on every node in the same transaction.
 _ONE_BY_ONE = "SET citus.multi_shard_modify_mode = sequential"
 # Called with the number of applied migrations, the total, and a text about the current step.
 OnProgress = Callable[[float, float | None, str], None]
@@ -87,7 +87,7 @@ async def _apply(connection: Connection, done: set[str], environment: str, told:
                 await connection.execute(statement)
             await connection.execute("INSERT INTO migrations (name) VALUES ($1)", name)
     if missing and await row_security.is_on(connection):
-        # Tables that this release has added.
+        # The migrations may have added tables.
         await row_security.turn(connection, on=True)
     await claim(connection, environment)
     return [name for name, _ in missing]

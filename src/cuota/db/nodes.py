@@ -80,6 +80,6 @@ async def require_coordinator(connection: Connection) -> None:
     if down:
         names = ", ".join(node.name for node in down)
         raise UnsafeDatabase(
-            f"The coordinator cannot connect to {names}. Nothing was changed. Start that node, or let the coordinator in, then"
+            f"The coordinator cannot connect to {names}. Nothing was changed. Start that node, or allow the coordinator to connect, then"
             " try again."
         )

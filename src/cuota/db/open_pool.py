@@ -52,7 +52,7 @@ async def _sessions(
 ) -> asyncpg.Pool:
     """Open asyncpg's pool without the reset at each release.
 
-    Our sessions are never changed, and the reset would take a fifth of a capture's time.
+    Our code resets each setting that it changes, and asyncpg's reset would take a fifth of a capture's time.
     """
     return await asyncpg.create_pool(
         **where,

@@ -55,7 +55,7 @@ SESSION = {
     # If row-level security is on (db/row_security.py), a session that names no merchant sees the rows of all merchants.
     row_security.SETTING: row_security.EVERYONE,
 }
-# Citus sends a statement to a merchant's node only if its plan knows the merchant: a plan for one merchant.
+# Citus sends a statement to one merchant's node only if its plan was made for that merchant, so ON_CITUS turns generic plans off.
 HAS_CITUS = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')"
 # A connection to a node that does not answer at all times out after a second.
 ON_CITUS = {"plan_cache_mode": "force_custom_plan", "citus.node_connection_timeout": "1s"}
@@ -201,7 +201,7 @@ class Pool(Sessions):
     def enter_by(self, alone: asyncpg.Pool, together: asyncpg.Pool, kind: Callable[..., Sessions]) -> None:
         """Run the statements of one merchant's orders in other sessions. Call this before the first request.
 
-        `kind` makes the sessions from a pool and from the sessions that replace them.
+        `kind` makes the Sessions from a pool, and from the Sessions to use while that pool's server cannot be reached.
         """
         self.entry = kind(alone, self)
         shared = kind(together, self._shared or self)
@@ -242,7 +242,7 @@ def patience_with(connection: Connection) -> asyncio.TimerHandle:
 
 
 def refused_by_the_database(problem: Exception) -> bool:
-    """True if the database rejected the statement, so that it was certainly not applied. False if the session was lost."""
+    """True if the database rejected the statement, which was then certainly not applied. False if the session was lost."""
     return isinstance(problem, asyncpg.PostgresError) and not isinstance(problem, LOST)
 
 

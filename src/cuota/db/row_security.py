@@ -1,4 +1,4 @@
-"""Row-level security by merchant: a second protection behind every `WHERE merchant_id = ...`. It is off by default.
+"""Row-level security by merchant: a second protection in addition to every `WHERE merchant_id = ...`. It is off by default.
 
 If an operator turns it on, the statements of a merchant's request see only that merchant's rows. Statements across merchants
 (background jobs, the account page, the risk history) see all rows. A setting of the session names the merchant. It is sent
@@ -38,7 +38,7 @@ def narrow(merchant_id: UUID) -> None:
 
 
 def widen() -> None:
-    """Reset this at the start of a request.
+    """Let this request see the rows of all merchants. Call this at the start of a request.
 
     Otherwise a pipelined request would keep the merchant of the previous request.
     """

@@ -40,7 +40,7 @@ async def require_current(connection: Connection, environment: str) -> None:
     except asyncpg.InsufficientPrivilegeError:
         # Either the database is older than the release that grants this right, or the role has no rights at all.
         if (await service_role.read(connection)).member:
-            raise migrate_first(name, "is of an earlier release") from None
+            raise migrate_first(name, "belongs to an earlier release") from None
         raise lacking(name) from None
     ours = {each for each, _ in files()}
     if done - ours:
@@ -77,7 +77,7 @@ async def settle(connection: Connection, *, sandbox: bool) -> str | None:
     problem = f"The role {standing.name} in CUOTA_DATABASE_URL {standing.excess}. {advice}"
     if not sandbox and await service_role.required(connection):
         raise UnsafeDatabase(problem)
-    later = "" if sandbox else " After the first start with such a role, this role will be refused."
+    later = "" if sandbox else " After the first start with a separate role, this role will be refused."
     return problem + later
 
 

@@ -56,7 +56,7 @@ class RoleRights:
 
     @property
     def takes(self) -> str | None:
-        """The role to which sessions must change, or None if this role has exactly the service's rights."""
+        """The role that sessions must switch to, or None if this role has exactly the service's rights."""
         return GROUP if self.excess or not self.inherits else None
 
 

@@ -1,4 +1,4 @@
-"""`cuota backup FILE`: writes one file with everything that a new start needs, while the service runs.
+"""`cuota backup FILE`: writes one file with everything that a new installation needs, while the service runs.
 
 It uses pg_dump as the owner of the tables. pg_dump reads all tables as of one moment, works for the embedded database
 and for an external one, and its output can be read by later versions of PostgreSQL.
@@ -42,7 +42,7 @@ SELECT DISTINCT r.rolname::text AS name FROM (
 ) granted CROSS JOIN LATERAL aclexplode(granted.acl) a JOIN pg_roles r ON r.oid = a.grantee
 WHERE r.rolname !~ '^pg_' AND r.rolname <> current_user ORDER BY 1
 """
-# A line is printed each time this much more is written.
+# Progress is reported in this unit.
 MEBIBYTE = 1 << 20
 
 

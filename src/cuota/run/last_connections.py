@@ -20,8 +20,7 @@ def accept_waiting(listener: socket.socket) -> list[socket.socket]:
             connection.setblocking(False)
             waiting.append(connection)
     except OSError:
-        # This is usually BlockingIOError, which means that no connection waits any more. After any other error, none
-        # can be accepted.
+        # This is usually BlockingIOError, which means that no more connections wait. After any other error, none can be accepted.
         pass
     finally:
         listener.close()

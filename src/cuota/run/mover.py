@@ -61,7 +61,7 @@ class DeskMover:
     async def _on_forks(self, work: Coroutine[Any, Any, object]) -> None:
         self._task = self._alone(work)
         try:
-            # The browser may give up. The copy is completed all the same.
+            # The browser may give up. The copy is completed anyway.
             await asyncio.shield(self._task)
         except asyncpg.InsufficientPrivilegeError:
             raise CannotMoveTime(ONLY_THE_OWNER) from None

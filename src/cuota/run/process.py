@@ -49,7 +49,7 @@ from cuota.web.traffic import counted
 from cuota.work.loop import Signals, work
 
 PARENT_CHECK_SECONDS = 1.0
-# For the last calls of the request log, at the end.
+# The longest wait, when the process ends, until the last calls are written to the request log.
 LOG_SECONDS = 3.0
 log = logging.getLogger("cuota.run.process")
 
@@ -98,7 +98,7 @@ class DrainingServer(uvicorn.Server):
 
 @contextlib.asynccontextmanager
 async def _watched(edge: Edge, listener: socket.socket | None) -> AsyncIterator[None]:
-    """Serve metrics and health on a port of their own until the service has stopped. While the service stops, they say so."""
+    """Serve metrics and health on a separate port until the service has stopped. While it stops, the health check says so."""
     if listener is None:
         yield
         return

@@ -120,7 +120,7 @@ async def _connect(where: dict[str, Any]) -> asyncpg.Connection:
 
 
 async def note_served(context: Context, *, decides: bool) -> None:
-    """Store the audience, the letters' texts and the policy of the running service, for commands."""
+    """Store settings of the running service for commands, such as the audience, the letters' texts and the policy."""
     settings = context.settings
     if decides:
         await keep_policy(context.pool, settings.policy, context.policy)
@@ -138,7 +138,7 @@ async def note_served(context: Context, *, decides: bool) -> None:
 
 
 async def as_served(context: Context, *, address: bool) -> Context:
-    """Return the settings with the letters' texts of the service that ran last. With `address`, also use its audience."""
+    """Return the context with settings of the service that ran last, such as the letters' texts; with `address`, also its audience."""
     served, settings = await last_served.read(context.pool), context.settings
     if served is None:
         return context
@@ -175,8 +175,8 @@ async def opened(
 
     `now` is the clock: the sandbox's can be moved.
 
-    If `decides` is false, an invalid policy in the shell's settings is no error: the context then gets the policy of
-    the release.
+    If `decides` is false, the context gets the policy of the release, and an invalid policy in the shell's settings is not an
+    error.
     """
     policy = _policy(settings) if decides else read_policy(None)[0]
     key_id = Vault(settings.secret_key).key_id

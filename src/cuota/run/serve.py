@@ -217,7 +217,7 @@ async def _prepared(settings: config.Settings, where: dict[str, Any]) -> str:
 
 @contextlib.contextmanager
 def _metrics_folder() -> Iterator[None]:
-    """Return the folder of the workers' counters, so that any worker process can answer for all of them."""
+    """Inside the block, keep a folder for the workers' counters, so that any worker process can answer for all of them."""
     folder = tempfile.mkdtemp(prefix="cuota-metrics-")
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
     try:

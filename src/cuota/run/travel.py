@@ -1,4 +1,4 @@
-"""Moves the sandbox's clock beside a running service, with separate connections and rails."""
+"""Moves the sandbox's clock while the service runs, with separate connections and rails."""
 
 from __future__ import annotations
 

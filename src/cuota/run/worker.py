@@ -1,4 +1,4 @@
-"""`cuota work`: runs the background jobs without the web. Any number may run; each job claims its rows in the database."""
+"""`cuota work`: runs the background jobs without the web application. Any number may run; each job claims its rows in the database."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ from cuota.flows.risk.answer_review import decline_unanswered
 BATCH = 100
 # Several at a time, so that slow answers of the card rail about some orders do not delay the others.
 AT_ONCE = 8
-# How long an order that failed waits before it is tried again. Without this, as many failing orders as one pass takes would delay
-# the others.
+# How long an order that failed waits before it is retried. Without this pause, BATCH failing orders would fill each pass and
+# delay the others.
 ASIDE = timedelta(minutes=1)
 log = logging.getLogger("cuota.work")
 

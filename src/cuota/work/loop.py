@@ -48,10 +48,11 @@ log = logging.getLogger("cuota.work")
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job returns how much it did. If it did nothing, it waits `seconds`, or until a signal arrives.
+    """A job returns how much it did. If it did nothing, it waits `rest` seconds; with `wakes`, `Signals.news` ends the wait.
 
     `pause` is the wait after a run that did something. Work that arrives meanwhile is batched, which saves a busy
-    service work and costs a quiet one nothing. With `real`, the job uses the real clock and not the sandbox's clock.
+    service work and costs a quiet one nothing. A `real` job does not run while the sandbox's clock is moved; most of these jobs
+    use the real clock.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Reports each minute what this process answered, outside requests."""
+"""Reports what this process answered, once a minute, in a task of its own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cuota.flows.operator.report_minute import MinuteReporter
 from cuota.flows.sandbox.standstill import InFlightGate
 
 MINUTE_SECONDS = 60.0
-# So long after the end of a minute. Each process has another moment, so that they do not all write at once.
+# Each process reports at its own random time this long after the end of a minute, so that they do not all write at once.
 EARLIEST_SECONDS, LATEST_SECONDS = 0.2, 5.0
 log = logging.getLogger("cuota.work")
 

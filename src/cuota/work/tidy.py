@@ -25,7 +25,7 @@ SIGNALS_KEPT = timedelta(hours=2 * MOST_HOURS)
 LINKS_KEPT = timedelta(days=1)
 # What each process answered, for the operator's page of the system.
 MINUTES_KEPT = timedelta(days=1)
-# Longer than a notice is tried.
+# This is longer than a notice is retried.
 NOTICES_KEPT = timedelta(days=30)
 REQUESTS_KEPT = timedelta(days=30)
 log = logging.getLogger("cuota.work")

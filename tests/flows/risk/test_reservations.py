@@ -274,6 +274,6 @@ async def test_verify_names_a_reservation_that_disagrees_with_its_order(own: Own
     found = [(each.row.split()[-1], each.problem) for each in (await verify(own.context.pool)).disagreements]
     amount = one.order.amount
     assert [number for number, _ in found] == ["1", "1", "99"]
-    assert found[0][1] == f"reserves {amount + 1}, the order is of {amount}"
+    assert found[0][1] == f"reserves {amount + 1}, the order is for {amount}"
     assert "for the Created order and was not deleted" in found[1][1]
     assert found[2][1] == "reserves for an order that does not exist"

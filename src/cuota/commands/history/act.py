@@ -1,4 +1,4 @@
-"""Carries out the steps of the demo's history by the API, by the checkout's pages, and for consumer and operator."""
+"""Carries out the steps of the demo's history: through the API, on the checkout's pages, and as the consumer and the operator."""
 
 from __future__ import annotations
 
@@ -32,11 +32,10 @@ PERCENT, FIXED = 590, 30
 
 @dataclass
 class Doer:
-    """Carries out one step after the other.
+    """Carries out the steps one at a time.
 
-    `shop` is the address of the merchant's shop, `told` its address for webhooks, if there is one. `a_moment` moves the
-    clock by a moment. `orders` are the ids by the merchant's reference. `lost` is true if the service stopped
-    answering.
+    `shop` is the address of the merchant's shop, `told` its address for webhooks, if there is one. `a_moment` moves the clock by
+    MOMENT (command.py). `orders` are the ids by the merchant's reference. `lost` is true if the service stopped answering.
     """
 
     context: Context

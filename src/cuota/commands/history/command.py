@@ -73,8 +73,7 @@ class AskedHistory:
 
 def history(options: argparse.Namespace) -> int:
     """`cuota demo history`."""
-    # The jobs log parts of the history, such as a returned payout. Without a handler, these logs would be on the
-    # terminal.
+    # The jobs log parts of the history, such as a returned payout. Without a handler, these logs would appear on the terminal.
     logging.getLogger("cuota").addHandler(logging.NullHandler())
     with progress("Making the history", "orders") as report:
         report(0, options.orders, "looking at the sandbox")
@@ -94,7 +93,7 @@ async def _history(
     if asked is None:
         asked = await _begin(where, options, now if options.ahead else None, begun=begun)
     elif asked.done:
-        return _facts(None, interrupted=False), ["The history is there already. Nothing was changed."]
+        return _facts(None, interrupted=False), ["The history already exists. Nothing was changed."]
     _store(path, asked)
     async with traveling(settings, where) as traveler, _doer(traveler, settings) as doer:
         with stopping() as stop:
@@ -117,7 +116,7 @@ async def _begin(
     if begun and at is None:
         raise CannotMoveTime(
             "The sandbox has orders already, so its clock cannot go back, and a history cannot end now. Nothing was changed. Add"
-            " --ahead for one that begins now: it moves the clock that many days ahead, also for the orders that are there. Or start"
+            " --ahead for a history that begins now: it moves the clock --days ahead, also for the existing orders. Or start"
             " the demo with an empty CUOTA_DATA_DIR."
         )
     start = at or utc_now() - timedelta(days=options.days)

@@ -127,7 +127,7 @@ def basket(chance: Random) -> tuple[tuple[Goods, int], ...]:
 
 
 def _card(chance: Random) -> str:
-    """Invent a card number that is no test card of the sandbox. So the card pays, and has its own fingerprint."""
+    """Invent a card number that is not a test card of the sandbox. So the card pays, and has its own fingerprint."""
     start, length = chance.choices((("4", 16), ("5", 16), ("37", 15), ("6011", 16)), (6, 3, 1, 1))[0]
     if start == "5":
         start = f"5{chance.randrange(1, 6)}"

@@ -144,7 +144,7 @@ def _who(
 
 
 def _instants(start: datetime, end: datetime, orders: int, chance: Random) -> list[datetime]:
-    """Return the instants of the orders: more in the evening and at the weekend, and a few more in each week."""
+    """Return the instants of the orders: more in the evening and on weekends, and a few more in each later week."""
     first, found = start.astimezone(ZONE).date(), set[datetime]()
     days = (end.astimezone(ZONE).date() - first).days + 1
     weights = [
@@ -209,7 +209,7 @@ _OBJECTIONS = (
 
 
 def _disputed(shipped: datetime, reference: str, amount: int, chance: Random) -> Iterator[Step]:
-    """Return the steps of a consumer's dispute, of the shop and of the operator.
+    """Return the steps of a consumer's dispute: those of the consumer, the shop and the operator.
 
     The last disputes are still open at the end.
     """

@@ -25,9 +25,9 @@ class BadArchive(Exception):
 class Manifest:
     """The description of a backup.
 
-    `counts` are the rows of each table at the moment of the backup. `roles` have rights in the database; a dump does not contain
-    them, because roles belong to the server. `probe` is a text encrypted with the secret key, in hexadecimal; only the right key
-    decrypts it.
+    `counts` are the numbers of rows in each table at the moment of the backup. `roles` are the roles with rights in the database;
+    a dump does not contain them, because roles belong to the server. `probe` is a text encrypted with the secret key, in
+    hexadecimal; only the right key decrypts it.
     """
 
     format: str
@@ -91,7 +91,7 @@ def pack(
 
 @contextmanager
 def opened(file: Path) -> Iterator[tuple[zipfile.ZipFile, Manifest]]:
-    """Open a backup and yield it with its manifest. Raises BadArchive, also for an unknown format."""
+    """Open a backup and yield it with its manifest. Raises BadArchive, including for an unknown format."""
     try:
         with zipfile.ZipFile(file) as archive:
             facts = json.loads(archive.read(MANIFEST))

@@ -39,7 +39,7 @@ class Programs:
 
 
 def programs_for(where: Mapping[str, Any], server_version: int) -> Programs:
-    """Return the programs for the database with the connection arguments `where`. `server_version` is its major version.
+    """Return the programs for the database with the connection arguments `where`. `server_version` is the server's major version.
 
     The embedded database uses the wheel's programs. For another database, the system's programs are preferred, because the wheel's
     do not support TLS. The programs must not be older than the server.

@@ -131,7 +131,7 @@ async def open_session(
 
 
 async def shown_as(session: Session, key: SessionKey, display: Display) -> None:
-    """Store that the same browser now shows the checkout in another way."""
+    """Store that the same browser now shows the checkout with another display."""
     await session.fetchrow(_SHOWN, *key, display)
 
 
@@ -234,6 +234,6 @@ async def save_shipping(session: Session, key: SessionKey, shipping: ShippingAdd
 
 
 async def forget(session: Session, now: datetime) -> None:
-    """Delete sessions that began before the last KEPT."""
+    """Delete sessions that began more than KEPT ago."""
     for row in await fetch_across(session, _OLD, now - KEPT):
         await session.fetch(_FORGET, row["merchant_id"], now - KEPT)

@@ -16,7 +16,7 @@ _FORGET = deleting("codes_sent", "phone_hash, hour", "hour < $1::timestamptz - i
 
 
 async def count(session: Session, counted: Sequence[tuple[bytes, int]], now: datetime) -> set[bytes]:
-    """Count one code for all pairs of keyed hash and hourly limit, or for none.
+    """Count one code for all pairs (keyed hash, hourly limit), or for none.
 
     Return the hashes whose limit is reached.
     """
@@ -31,5 +31,5 @@ async def count(session: Session, counted: Sequence[tuple[bytes, int]], now: dat
 
 
 async def forget(session: Session, now: datetime) -> None:
-    """Delete the counts of earlier hours."""
+    """Delete the counts of hours that began more than two hours ago."""
     await session.fetchrow(_FORGET, now)

@@ -18,7 +18,7 @@ class Checkout:
     """The data for a page or a step, as it was read at the start of the request.
 
     `left` is true for an Abandoned order that its consumer canceled; other Abandoned orders timed out. `reviewed` is the consumer
-    whose order was referred to a person; None if it was not.
+    whose order was referred to a person; None if the order was not referred.
     """
 
     merchant: Merchant

@@ -15,15 +15,15 @@ _READ = """SELECT consumer_id, merchant_id, order_id FROM remembered_browsers
 _REVOKE = "DELETE FROM remembered_browsers WHERE token_hash = $1"
 _REVOKE_ALL = "DELETE FROM remembered_browsers WHERE consumer_id = $1 RETURNING token_hash"
 _COUNT = "SELECT count(*) AS browsers FROM remembered_browsers WHERE consumer_id = $1 AND ends_at > $2"
-# One statement for each row, because the service may not lock rows of this table: a statement that holds one row at a time cannot
-# deadlock with an erasure or with _REVOKE_ALL.
+# Each row is deleted by its own statement, because the service has no right to lock rows of this table. A statement that locks
+# one row at a time cannot deadlock with an erasure or with _REVOKE_ALL.
 _OLD = "SELECT token_hash FROM remembered_browsers WHERE ends_at < $1"
 _FORGET = "DELETE FROM remembered_browsers WHERE token_hash = $1 AND ends_at < $2"
 
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """The consumer of a browser, and the latest plan from that browser. The card that pays this plan is offered."""
+    """The consumer of a browser, and the latest plan from that browser. The checkout offers the card that pays this plan."""
 
     consumer_id: UUID
     merchant_id: UUID

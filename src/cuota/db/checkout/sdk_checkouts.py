@@ -19,7 +19,7 @@ from cuota.db.session import Session
 _SIGNER = f"""SELECT {COLUMNS}, m.signing_secret, m.old_signing_secret,
     m.old_signing_secret_ends_at FROM merchants m WHERE m.merchant_id = $1
     AND EXISTS (SELECT FROM credentials c WHERE c.merchant_id = m.merchant_id AND c.revoked_at IS NULL)"""
-# An order times out only at its end. So an order that was Abandoned earlier was canceled by its consumer.
+# An order times out only at `expires_at`. So an order that was Abandoned before that was canceled by its consumer.
 LEFT = f"""CASE WHEN o.status = 'Abandoned' THEN (SELECT bool_or(e.created_at < o.expires_at) FROM events e
     WHERE e.merchant_id = $1 AND e.order_id = o.order_id AND e.type = '{event_type("order.abandoned")}') ELSE false END AS was_left"""
 STARTED = "s.origin AS started_from, s.display AS shown_in, s.flow, s.integration"
@@ -93,7 +93,7 @@ async def move(session: Session, merchant_id: UUID, order_id: UUID, origin: str)
 
 
 async def read_payer(session: Session, merchant_id: UUID, order_id: UUID, consumer_id: UUID) -> str | None:
-    """Return the stored JSON of the consumer who agreed to pay, only if it is this consumer."""
+    """Return the stored JSON of the consumer who agreed to pay, or None if that is not this consumer."""
     row = await session.fetchrow(_PAYER, merchant_id, order_id, consumer_id)
     return None if row is None else row["payer"]
 

@@ -20,7 +20,7 @@ _READ = """SELECT key, issued_at FROM virtual_cards
     WHERE merchant_id = $1 AND order_id = $2 AND session_hash = $3"""
 _ISSUED = """UPDATE virtual_cards SET issued_at = coalesce(issued_at, $3)
     WHERE merchant_id = $1 AND order_id = $2"""
-# The minutes count from the first time that the card is shown.
+# The time to show the card starts when the card is first shown.
 _REVEALED = """UPDATE virtual_cards SET revealed_at = coalesce(revealed_at, $3), hide_at = coalesce(hide_at, $4)
     WHERE merchant_id = $1 AND order_id = $2 AND (revealed_at IS NULL OR revealed_at > $5) RETURNING 1"""
 _MERCHANTS_TOLD = (
@@ -52,7 +52,7 @@ class StoredCard:
 
 @dataclass(frozen=True, slots=True)
 class ToTell:
-    """A card whose limit has fallen. `changes` is the number of changes that were seen; later changes are reported later."""
+    """A card whose limit has fallen. `changes` is the number of changes at the time of the claim; later changes are reported later."""
 
     merchant_id: UUID
     order_id: UUID
@@ -84,7 +84,7 @@ async def issued(session: Session, merchant_id: UUID, order_id: UUID, now: datet
 async def revealed(
     session: Session, merchant_id: UUID, order_id: UUID, now: datetime, shown_for: timedelta
 ) -> bool:
-    """Record that the card is about to be shown. Return False if its time to be shown is over."""
+    """Record that the card is about to be shown. Return False if the time to show it is over."""
     row = await session.fetchrow(_REVEALED, merchant_id, order_id, now, now + shown_for, now - shown_for)
     return row is not None
 
@@ -110,7 +110,7 @@ async def tell_later(session: Session, card: ToTell, at: datetime) -> None:
 
 
 async def to_hide(session: Session, now: datetime, limit: int) -> list[tuple[UUID, UUID, UUID]]:
-    """Return (merchant id, order id, key) of the cards whose time to be shown is over. Hiding a card twice does no harm."""
+    """Return (merchant id, order id, key) of the cards whose time to be shown has ended. Hiding a card twice does no harm."""
     merchants = await fetch_across(session, _MERCHANTS_HIDDEN, now)
     return [
         (merchant["merchant_id"], row["order_id"], row["key"])

@@ -44,8 +44,8 @@ async def claim_across(
 ) -> list[Any]:
     """Claim at most `limit` rows that are due, of all merchants. The order of the merchants is random.
 
-    `due` finds the merchants ($1 is now). `claim` claims rows of one merchant: $1 the merchant, $2 now, $3 the end of the lease, $4
-    the most rows.
+    `due` finds the merchants ($1 is now). `claim` claims rows of one merchant: $1 the merchant, $2 now, $3 the end of the lease,
+    $4 the maximum number of rows.
     """
     merchants = [row["merchant_id"] for row in await fetch_across(session, due, now)]
     random.shuffle(merchants)

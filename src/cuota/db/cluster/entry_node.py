@@ -20,7 +20,7 @@ _REFUSED = (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatal
 async def require_entry(coordinator: Connection, url: str, takes: str | None) -> bool:
     """Raise UnsafeDatabase unless the address is that of a worker of the coordinator's cluster. Return False if it is unreachable now.
 
-    `takes` is the role to which the service's sessions change.
+    `takes` is the role that the service's sessions switch to.
     """
     if not await is_sharded(coordinator):
         raise _wrong("CUOTA_DATABASE_URL is not a Citus cluster with distributed tables. Remove the setting")

@@ -20,7 +20,7 @@ _SETTINGS = """SELECT nodename, nodeport, result FROM run_command_on_workers($$S
     'synchronous_commit', current_setting('synchronous_commit'),
     'max_prepared_transactions', current_setting('max_prepared_transactions'))$$) WHERE success"""
 _METADATA = "SELECT hasmetadata FROM pg_dist_node WHERE groupid = $1 AND noderole = 'primary'"
-# The error of a node that is up, but does not let the service's role log in.
+# Parts of the errors of a node that is up, but does not let the service's role log in.
 _SHUT = (
     "not permitted to log in", "authentication failed", "pg_hba.conf", "does not exist", "no password supplied",
     "permission denied",

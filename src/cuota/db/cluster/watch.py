@@ -12,8 +12,8 @@ from cuota.db.pool import BUSY, GONE, Pool
 
 # Load balancers send many requests. The nodes are checked only once in this time, for all requests.
 EVERY_SECONDS = 1.0
-# Within this time, a check finds a node that refuses connections. A later check finds a node that does not answer at
-# all.
+# A request waits this long for a check. That is enough to find a node that refuses connections. A node that does not answer at
+# all is reported to a later request.
 PATIENCE_SECONDS = 0.3
 _UNREACHABLE = """SELECT groupid, nodename, nodeport, shouldhaveshards, false FROM pg_dist_node
     WHERE noderole = 'primary' AND isactive AND groupid <> (SELECT groupid FROM pg_dist_local_group)
@@ -35,7 +35,7 @@ class NodeWatch:
         self._holders = 0
 
     async def down(self) -> list[int]:
-        """Return the numbers of the unreachable nodes. On a plain PostgreSQL, there are none."""
+        """Return the numbers of the unreachable nodes. On plain PostgreSQL, there are none."""
         if not self._pool.sharded:
             return []
         if self._asking is None and time.monotonic() - self._asked_at >= EVERY_SECONDS:

@@ -145,7 +145,7 @@ async def read(session: Session, merchant_id: UUID, request_id: UUID) -> ApiRequ
 
 
 async def moves_of(session: Session, merchant_id: UUID, order_id: UUID, limit: int) -> list[MadeMove]:
-    """Return the calls about an order that were answered with 200, oldest first."""
+    """Return the POST calls about an order that were answered with 200, oldest first."""
     rows = await session.fetch(_MOVES, merchant_id, order_id, limit)
     return [
         MadeMove(row["client_id"], row["address"], row["route"], row["query"], row["request"]) for row in rows

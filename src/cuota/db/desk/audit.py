@@ -26,7 +26,7 @@ _PAGE = f"""SELECT {_COLUMNS} FROM (SELECT * FROM audit_log WHERE merchant_id = 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One action of a person, of a program by the API, or of the operator (then `person_id` is None).
+    """One action of a person, of a program through the API, or of the operator. `person_id` is None unless a person acted.
 
     `before` and `after` are JSON objects with the changed values, under their API names.
     """

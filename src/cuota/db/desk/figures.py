@@ -44,8 +44,8 @@ _DISPUTES = """SELECT count(*) AS count, min(respond_by) AS respond_by FROM disp
 class OrderFigures:
     """Counts, and sums in cents, of the newest orders. `read` is the number of orders that were read, at most NEWEST.
 
-    `today` and the fields after it are about the calendar day, the others about the last seven days. `to_capture` and
-    `expiring` are about all orders that were read.
+    `today` and the fields that end in `_today` are about the calendar day. The `to_capture` fields and `expiring` are about all
+    orders that were read. The other fields are about the last seven days.
     """
 
     read: int

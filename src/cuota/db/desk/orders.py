@@ -1,7 +1,7 @@
 """Lists and finds a merchant's orders for its dashboard.
 
-Pages follow the order ids, which increase with time, or the amounts. A page reads at most SCANNED orders, however few of them match,
-and then says where the next page begins.
+Pages are sorted by order id, which increases with time, or by amount. A page reads at most SCANNED orders, however few of them
+match, and then says where the next page begins.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ _REMOVE = (
     "DELETE FROM desk_passkeys WHERE merchant_id = $1 AND person_id = $2 AND passkey_id = $3 RETURNING 1"
 )
 _REMOVE_ALL = "DELETE FROM desk_passkeys WHERE merchant_id = $1 AND person_id = $2 RETURNING 1"
-# The signature counter must rise, unless the authenticator has none. A counter that does not rise reveals a copied
-# passkey.
+# The signature counter must rise, unless the authenticator has none. A counter that does not rise means that the passkey was
+# copied.
 _USED = """UPDATE desk_passkeys SET sign_count = $3, used_at = $4
     WHERE merchant_id = $1 AND passkey_id = $2 AND (sign_count < $3 OR sign_count = 0 AND $3 = 0) RETURNING 1"""
 # Used challenges count toward the limit too.

@@ -21,8 +21,8 @@ _ADD = """INSERT INTO desk_people (merchant_id, person_id, email, name, role, in
 _JOINED = (
     "UPDATE desk_people SET joined_at = $3 WHERE merchant_id = $1 AND person_id = $2 AND joined_at IS NULL"
 )
-# Held until the end of the transaction, so that two owners cannot leave at the same moment. The person who is to be changed is
-# locked by the same statement: every statement locks people in the order of their ids.
+# These locks are held until the end of the transaction, so that two owners cannot leave at the same moment. The person who is to
+# be changed is locked by the same statement: every statement locks people in the order of their ids.
 _OWNERS = """SELECT person_id, role FROM desk_people
     WHERE merchant_id = $1 AND (role = 'owner' OR person_id = $2) AND removed_at IS NULL ORDER BY person_id FOR UPDATE"""
 _ROLE = "UPDATE desk_people SET role = $3 WHERE merchant_id = $1 AND person_id = $2 AND removed_at IS NULL RETURNING 1"
@@ -45,7 +45,7 @@ _RESET = """UPDATE desk_people SET factor = NULL, factor_tries = 0, factor_close
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """A person's authenticator app: its encrypted secret (None before it is set up), and the wrong codes in a row."""
+    """A person's authenticator app: its encrypted secret (None before it is set up), and the attempts since the last right code."""
 
     secret: bytes | None
     tries: int
@@ -120,7 +120,7 @@ async def factor_used(session: Session, merchant_id: UUID, person_id: UUID, step
 async def set_up_factor(
     session: Session, merchant_id: UUID, person_id: UUID, secret: bytes, step: int
 ) -> bool:
-    """Store a new app whose first code was right. Return False if the person already has an app by then."""
+    """Store a new app whose first code was right. Return False if the person already has an app."""
     return await session.fetchrow(_SET_UP, merchant_id, person_id, secret, step) is not None
 
 

@@ -40,7 +40,7 @@ _READ = """SELECT s.session_id, s.session_hash, s.seen_at, s.ends_at, s.proved_a
         JOIN merchants m ON m.merchant_id = $1
     WHERE s.merchant_id = $1 AND s.session_hash = $2 AND s.ends_at > $3 AND s.seen_at > $4 AND p.removed_at IS NULL"""
 _SEEN = "UPDATE desk_sessions SET seen_at = $3 WHERE merchant_id = $1 AND session_hash = $2"
-# The row gets a new secret, so a secret that an attacker planted before the sign-in is refused.
+# A sign-in deletes this row and opens a session with a new secret, so a secret that an attacker planted earlier is refused.
 _DELETE = "DELETE FROM desk_sessions WHERE merchant_id = $1 AND session_hash = $2 RETURNING session_id"
 _NEW_FACTOR = """UPDATE desk_sessions SET new_factor = coalesce(new_factor, $3)
     WHERE merchant_id = $1 AND session_hash = $2 RETURNING new_factor"""
@@ -64,7 +64,7 @@ _FORGET_LINKS = deleting("desk_links", "link_id", "ends_at < $2", of_merchant=Tr
 class Link:
     """A sign-in link that can still be used, or whose mail is due.
 
-    `emergency` (operator only): the link also works where mailed links do not work.
+    `emergency` (operator only): the link works even if the operator's people may sign in only at the company's provider.
     """
 
     link_id: UUID

@@ -1,6 +1,6 @@
 """Lists a merchant's payouts and disputes, sorted by time, amount or deadline.
 
-An index gives the order by time. A merchant has few payouts and disputes compared with its orders, so the other orders need no
+An index sorts the rows by time. A merchant has few payouts and disputes compared with its orders, so the other sorts need no
 index: the statement sorts the newest MOST_SORTED rows by amount or deadline. A page begins after the row $2.
 """
 
@@ -17,7 +17,7 @@ from cuota.db.session import Session
 
 MOST_SORTED = 5000
 _HIGHEST = 2**63 - 1
-# Above and below every payout number and every dispute id.
+# Below and above every payout number and every dispute id.
 _NUMBERS = (0, 2**31 - 1)
 _IDS = (UUID(int=0), UUID(int=2**128 - 1))
 _DOWN = {Sort.NEWEST, Sort.LARGEST}

@@ -1,4 +1,4 @@
-"""Writes the terms by which a merchant's people find orders (`core/desk/terms.py`), from the merchant's feed.
+"""Writes the search terms with which a merchant's people find orders (`core/desk/terms.py`), from the merchant's feed.
 
 Only merchants whose dashboard has people have terms. A row of order_terms_read says how far the feed was read. The row is also
 the lock between the job and an erasure, so the job never writes a term of an erased person.

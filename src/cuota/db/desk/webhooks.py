@@ -11,7 +11,7 @@ from cuota.db.session import Session
 
 # A backlog may be long, so only this many waiting deliveries are read.
 LOOKED_AT = 5000
-# A payout has events too, which are in the same feed with the payout's id.
+# Payouts also have events. They are in the same feed, with the payout's id as `order_id`.
 _OF_ORDER = """SELECT d.order_id, d.sequence, d.receiver, d.url, d.state, d.tries, d.failed, d.try_at, d.settled_at, e.type
     FROM deliveries d JOIN events e ON e.merchant_id = $1 AND e.order_id = d.order_id AND e.sequence = d.sequence
     WHERE d.merchant_id = $1 AND d.order_id = $2 ORDER BY d.sequence, d.receiver LIMIT 200"""
@@ -49,7 +49,7 @@ async def of_order(session: Session, merchant_id: UUID, order_id: UUID) -> list[
 async def failing(
     session: Session, merchant_id: UUID, limit: int, receiver: UUID | None = None
 ) -> list[ShownDelivery]:
-    """Return deliveries that have failed and are tried again, the one that is tried next first. With `receiver`, only its own."""
+    """Return deliveries that have failed and will be retried, the next retry first. With `receiver`, only those to that receiver."""
     if receiver is None:
         return [_delivery(row) for row in await session.fetch(_FAILING, merchant_id, limit)]
     return [_delivery(row) for row in await session.fetch(_FAILING_AT, merchant_id, limit, receiver)]

@@ -85,7 +85,7 @@ async def returns_of_order(session: Session, merchant_id: UUID, order_id: UUID) 
 async def claims(session: Session, merchant_id: UUID, order_id: UUID) -> Claims | None:
     """Return an order's open claims, or None if the consumer has not agreed to a plan.
 
-    Read the order before this. Then a change in between makes the order's version outdated, so nothing is saved.
+    Read the order before this call. If the order changes in between, its version is outdated, so nothing is saved.
     """
     row = await session.fetchrow(_ZONE, merchant_id, order_id)
     if row is None:

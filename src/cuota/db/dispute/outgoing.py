@@ -12,7 +12,7 @@ from uuid import UUID
 from cuota.db.cluster.across import claim_across
 from cuota.db.session import Session
 
-# The lease of a claim. It is longer than a call of a rail takes.
+# The lease of a claim. It is longer than any call to a rail.
 LEASE = timedelta(seconds=120)
 
 _MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM dispute_evidence WHERE send_at <= $1"
@@ -63,5 +63,5 @@ async def sent(session: Session, due: OutgoingAnswer, now: datetime) -> None:
 
 
 async def later(session: Session, due: OutgoingAnswer, at: datetime) -> None:
-    """Retry at this time."""
+    """Schedule the next attempt for this time."""
     await session.fetchrow(_LATER, due.merchant_id, due.dispute_id, due.evidence_id, at)

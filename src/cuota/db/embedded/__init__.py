@@ -1,1 +1,1 @@
-"""The PostgreSQL that Cuota brings along."""
+"""The PostgreSQL that is installed with Cuota."""

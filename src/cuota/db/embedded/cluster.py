@@ -35,7 +35,7 @@ def create(places: ClusterFiles, supervisor_lock: int) -> None:
     """
     fresh = places.data_dir / "pg.new"
     if fresh.exists():
-        shutil.rmtree(fresh)  # an earlier start that was killed has left this folder
+        shutil.rmtree(fresh)  # an earlier start was killed and left this folder
     fresh.mkdir(mode=0o700)
     programs, account = binaries_for(places.account), places.account
     if os.geteuid() != account.uid:
@@ -146,8 +146,8 @@ def _as(account: SystemUser) -> _As:
 def _dies_with_us(number: signal.Signals) -> Callable[[], None] | None:
     """Return a function for the child that asks the kernel to send it the signal `number` when this process dies.
 
-    Python calls the function after the change of user, which would undo it, and before the program starts. This works only on
-    Linux. On other systems the next supervisor calls `stop_orphan`.
+    Python calls the function after the change of user, which would undo the request, and before the program starts. This works
+    only on Linux. On other systems the next supervisor calls `stop_orphan`.
     """
     if os.uname().sysname != "Linux":
         return None
@@ -191,7 +191,7 @@ def stop_orphan(places: ClusterFiles) -> None:
 
 
 def is_forsaken(pid: int) -> bool:
-    """Return whether the postmaster `pid` waits for a recovery that no process is doing. Known only on Linux.
+    """Return whether the postmaster `pid` waits for a recovery that no process is running. Works only on Linux.
 
     After a crash, PostgreSQL 18 does not notice if its startup process dies before the recovery has begun to replay the log, for
     example because the disk fails. It then waits forever.

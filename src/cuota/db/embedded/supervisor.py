@@ -41,8 +41,8 @@ def main() -> int:
         return SECOND
     _write(f"{STARTED}\n")
     if os.fork():
-        # The child holds the lock too, so the lock is never free in between. The process that waits for us continues, and the
-        # child has no parent among the users that would have to reap it.
+        # The child holds the lock too, so the lock is never free in between. The process that waits for us then continues. It is
+        # not the child's parent, so it need not reap the child.
         os._exit(0)
     try:
         with contextlib.suppress(OSError):
@@ -100,7 +100,7 @@ class _Supervisor:
         self._forsaken_since: float | None = None
 
     def run(self) -> None:
-        """Return when nobody uses the database any more. Raises EmbeddedFailed if postgres does not start."""
+        """Return when no process uses the database anymore. Raises EmbeddedFailed if postgres does not start."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._ask_to_stop)
         stop_orphan(self._places)
@@ -116,7 +116,7 @@ class _Supervisor:
                 # The state stays "ready" while postgres recovers from a crash of one of its children.
                 self._failing_since = None
             if postgres.poll() is None and self._is_forsaken(postgres.pid):
-                _say("postgres waits for a recovery that nobody does")
+                _say("postgres waits for a recovery that no process is running")
                 postgres.kill()
         if postgres.poll() is None:
             stop(postgres.pid, lambda: postgres.poll() is not None)

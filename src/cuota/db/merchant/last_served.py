@@ -19,7 +19,7 @@ _WORKED = """INSERT INTO last_served (audience, creditor, agency, brand_name) VA
 
 @dataclass(frozen=True, slots=True)
 class LastServed:
-    """The service's audience, the texts for letters, and the policy (None if an earlier release stored the row)."""
+    """The stored settings. Except for the audience, each is None if `cuota work` or an earlier release stored the row without it."""
 
     audience: str
     policy_version: str | None
@@ -31,7 +31,7 @@ class LastServed:
 
 
 async def note(session: Session, served: LastServed) -> None:
-    """Store the settings. Without a policy, store only the texts for letters: such a process neither decides nor serves."""
+    """Store the settings. A process without a policy neither decides nor serves, so it stores only the texts for letters."""
     said = served.creditor, served.agency, served.brand_name
     if served.policy_version is None:
         await session.fetchrow(_WORKED, served.audience, *said)

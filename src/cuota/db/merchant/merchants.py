@@ -40,7 +40,7 @@ UPDATE merchants SET defer_funds_capture = $2, profile = $3, own_minimum = $4, o
     support_email = $7, support_url = $8, notify_email = $9, logo = $10
 WHERE merchant_id = $1
 """
-# Unique keys hold that two names differ, and that two display names differ. This finds a name that is another's display name.
+# Unique keys keep names different, and display names different. This finds a name that is another merchant's display name.
 _TAKEN = """SELECT 1 FROM merchants WHERE merchant_id <> $1 AND (lower(name) = lower($2) OR lower(display_name) = lower($2))
     LIMIT 1"""
 _ORIGINS = "UPDATE merchants SET origins = $2 WHERE merchant_id = $1"
@@ -123,7 +123,7 @@ async def insert(
     secret_hash: bytes,
     now: datetime,
 ) -> None:
-    """Add a merchant with its first credential. Secrets are encrypted or hashed. Raises UniqueViolation if the name is taken."""
+    """Add a merchant with its first credential. Secrets are encrypted or hashed. Raises UniqueViolationError if the name is taken."""
     await session.fetchrow(
         _INSERT,
         merchant.merchant_id,
@@ -144,12 +144,12 @@ async def insert(
 
 
 async def suspend(session: Session, merchant_id: UUID, since: datetime | None) -> None:
-    """Stop new orders, or let them go on with None. A suspended merchant stays suspended since the first time."""
+    """Suspend a merchant's new orders, or allow them again if `since` is None. A second suspension keeps the first time."""
     await session.fetchrow(_SUSPEND, merchant_id, since)
 
 
 async def suspended_since(session: Session, merchant_id: UUID) -> datetime | None:
-    """Return since when a merchant is suspended, or None."""
+    """Return when a merchant was suspended, or None if it is not suspended."""
     row = await session.fetchrow(_SUSPENDED_SINCE, merchant_id)
     return None if row is None else row["suspended_at"]
 

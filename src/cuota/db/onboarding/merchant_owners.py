@@ -35,7 +35,7 @@ async def read_all(session: Session, merchant_id: UUID) -> list[SealedOwner]:
 
 
 async def add(session: Session, merchant_id: UUID, owner: SealedOwner, now: datetime) -> bool:
-    """Add an owner. Return False if an owner with this id already exists, such as after a first click."""
+    """Add an owner. Return False if an owner with this id already exists, for example after a double click."""
     row = await session.fetchrow(
         _ADD, merchant_id, owner.owner_id, owner.details, owner.share, owner.controlling, now
     )

@@ -85,8 +85,8 @@ _IN_STATE = {
         AND l.live IS NULL""",
     MerchantState.TO_CHECK: """m.merchant_id IN (SELECT o.merchant_id FROM merchant_onboarding o WHERE o.to_check_since IS NOT NULL)""",
 }
-# Reads each name at most once (bench/merchants.py). With strpos, PostgreSQL reads the names in order. With LIKE, PostgreSQL
-# would expect few rows and read them in no order.
+# Reads each name at most once (bench/merchants.py). With LIKE, PostgreSQL expects few rows and reads them in no order. With
+# strpos, PostgreSQL would read the names in order.
 _NAMED = "($1 = '' OR lower(m.name) LIKE lower($1))"
 _SHOWN = f"""SELECT m.merchant_id, m.name, m.minimum, m.maximum, m.currency, m.created_at, m.onboarding,
     m.suspended_at IS NOT NULL AS suspended, l.live IS NOT NULL AS live FROM merchants m {_LIVE}"""

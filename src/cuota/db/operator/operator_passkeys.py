@@ -20,8 +20,8 @@ _ADD = """INSERT INTO operator_passkeys (passkey_id, person_id, credential_id, p
 _RENAME = """UPDATE operator_passkeys SET name = $3 WHERE person_id = $1 AND passkey_id = $2 RETURNING 1"""
 _REMOVE = "DELETE FROM operator_passkeys WHERE person_id = $1 AND passkey_id = $2 RETURNING 1"
 _REMOVE_ALL = "DELETE FROM operator_passkeys WHERE person_id = $1 RETURNING 1"
-# The signature counter must rise, unless the authenticator has none. A counter that does not rise reveals a copied
-# passkey.
+# The signature counter must rise, unless the authenticator has none. A counter that does not rise means that the passkey was
+# copied.
 _USED = """UPDATE operator_passkeys SET sign_count = $2, used_at = $3
     WHERE passkey_id = $1 AND (sign_count < $2 OR sign_count = 0 AND $2 = 0) RETURNING 1"""
 # Used challenges count toward the limit too.

@@ -18,8 +18,8 @@ _BY_EMAIL = f"SELECT {_COLUMNS} WHERE email = $1 AND removed_at IS NULL"
 _ADD = """INSERT INTO operator_people (person_id, email, name, role, invited_at) VALUES ($1, $2, $3, $4, $5)
     ON CONFLICT DO NOTHING RETURNING person_id"""
 _JOINED = "UPDATE operator_people SET joined_at = $2 WHERE person_id = $1 AND joined_at IS NULL"
-# Held until the end of the transaction, so that two owners cannot leave at the same moment. The person who is to be changed is
-# locked by the same statement: every statement locks people in the order of their ids.
+# These locks are held until the end of the transaction, so that two owners cannot leave at the same moment. The person who is to
+# be changed is locked by the same statement: every statement locks people in the order of their ids.
 _OWNERS = """SELECT person_id, role FROM operator_people
     WHERE (role = 'owner' OR person_id = $1) AND removed_at IS NULL ORDER BY person_id FOR UPDATE"""
 _ROLE = "UPDATE operator_people SET role = $2 WHERE person_id = $1 AND removed_at IS NULL"
@@ -110,7 +110,7 @@ async def factor_used(session: Session, person_id: UUID, step: int) -> bool:
 
 
 async def set_up_factor(session: Session, person_id: UUID, secret: bytes, step: int) -> bool:
-    """Store a new app whose first code was right. Return False if the person already has an app by then."""
+    """Store a new app whose first code was right. Return False if the person already has an app."""
     return await session.fetchrow(_SET_UP, person_id, secret, step) is not None
 
 

@@ -1,4 +1,4 @@
-"""What an outcome that changes a plan writes, beside what every outcome writes: the parameters of `save_plan_change`."""
+"""The extra rows that an outcome about a change of a plan writes: the parameters of `save_plan_change`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cuota.core.order.outcome import Outcome
 from cuota.db.order.columns import Values
 from cuota.db.order.save_call import JsonTable
 
-# By name, like the fields of PlanChange, so that no value gets into the wrong column.
+# Values are written by name, like the fields of PlanChange, so that no value gets into the wrong column.
 CHANGE = (
     "number smallint", "change_id uuid", "kind text", "changed_at timestamptz", "changed_by text", "days smallint", "waived bigint",
     "payments smallint", "transfers integer", "before json", "after json", "reason bytea", "text text", "text_hash text",

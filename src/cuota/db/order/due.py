@@ -27,8 +27,8 @@ _ASIDE = "UPDATE orders SET due_at = $4 WHERE merchant_id = $1 AND order_id = $2
 async def due_orders(session: Session, now: datetime, limit: int) -> list[tuple[UUID, UUID]]:
     """Return orders with due work, as (merchant id, order id): the oldest of all merchants, at most `limit`, in random order.
 
-    If more may be due, or a node of a cluster is down, then in addition the oldest few orders of each of some merchants.
-    Several processes settle due orders, and mostly begin with different ones.
+    If more may be due, or a node of a cluster is down, also return the oldest few orders of each of some merchants. The random
+    order makes the processes that settle due orders begin with different ones.
     """
     try:
         oldest = await session.fetch(_OLDEST, now, limit)
@@ -39,10 +39,10 @@ async def due_orders(session: Session, now: datetime, limit: int) -> list[tuple[
     if more:
         merchants = [row["merchant_id"] for row in await fetch_across(session, _MERCHANTS, now)]
         chosen = random.sample(merchants, min(SOME_MERCHANTS, len(merchants)))
-        # If the first read failed, few merchants may share the whole pass.
+        # If the first read failed, the chosen merchants share the whole limit.
         each = EACH if oldest else max(EACH, limit // max(1, len(chosen)))
         for merchant_id in chosen:
-            # The merchants of a node that has just gone down wait.
+            # Skip merchants whose node has just gone down.
             with contextlib.suppress(NodeLost):
                 rows = await session.fetch(_OF_MERCHANT, merchant_id, now, each)
                 found |= {(merchant_id, row["order_id"]) for row in rows}

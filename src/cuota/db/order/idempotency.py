@@ -46,7 +46,7 @@ class IdempotencyRecord:
 async def claim(
     session: Session, merchant_id: UUID, key: str, request: bytes, lease: UUID, now: datetime
 ) -> bool:
-    """Claim the key for one request. Return False if another request has claimed the key, or if it is already answered."""
+    """Claim the key for one request. Return False if another request has claimed the key, or if the key has a response."""
     row = await session.fetchrow(_CLAIM, merchant_id, key, request, lease, now, now + LEASE, now - KEPT)
     return row is not None
 

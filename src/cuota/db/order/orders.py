@@ -46,7 +46,7 @@ RECORD_BY_ID = f"SELECT {_RECORD} WHERE o.merchant_id = $1 AND o.order_id = $2"
 RECORD_BY_TOKEN = f"SELECT {_RECORD} WHERE o.merchant_id = $1 AND o.token = $2"
 _RECORDS_BY_ID = f"SELECT {_RECORD} WHERE o.merchant_id = $1 AND o.order_id = ANY ($2::uuid[])"
 FIND_BY_CHECKOUT_TOKEN = "SELECT order_id FROM orders WHERE merchant_id = $1 AND token = $2"
-# A save that was decided on the order's earlier version writes nothing. An order that is charging or final has already
+# After this, a save that is based on the order's earlier version writes nothing. An order that is charging or final has already
 # changed.
 _FENCE = """UPDATE orders SET version = version + 1
     WHERE merchant_id = $1 AND order_id = $2 AND status = 'Created' AND charging IS NULL"""

@@ -58,9 +58,9 @@ CREATE_PARAMETERS = (
 )
 # An outcome about a dispute or a return notice writes more tables. It is always saved alone.
 SAVE_CLAIMS_PARAMETERS = (*SAVE_PARAMETERS, *claim_tables.PARAMETERS)
-# So does a change of a plan, which is seldom.
+# A change of a plan, which is rare, is saved in the same way.
 SAVE_CHANGE_PARAMETERS = (*SAVE_PARAMETERS, *change_tables.PARAMETERS)
-# An outcome that begins or ends a review is always saved alone, too.
+# So is an outcome that begins or ends a review.
 SAVE_REVIEWED_PARAMETERS = (*SAVE_PARAMETERS, *review_tables.PARAMETERS)
 SAVE = call("save_orders", SAVE_PARAMETERS)
 SAVE_CHANGE = call("save_plan_change", SAVE_CHANGE_PARAMETERS)

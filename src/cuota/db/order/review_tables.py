@@ -1,4 +1,4 @@
-"""What an outcome about a review writes, beside what every outcome writes: the parameters of `save_reviewed`."""
+"""The extra rows that an outcome about a review writes: the parameters of `save_reviewed`."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class ArrayTable:
 
 @dataclass(frozen=True, slots=True)
 class JsonTable:
-    """A table that is seldom written. Its rows are passed to a function as one JSON array of objects, or null without rows.
+    """A table that is rarely written. Its rows are passed to a function as one JSON array of objects, or null without rows.
 
     A column is `name type`, as the function reads it. The first is `nth`, the number of the row's order in the call,
     from 1.

@@ -48,7 +48,7 @@ WHERE o.merchant_id = $1 AND o.order_id = $2
 
 @dataclass(frozen=True, slots=True)
 class StoryEvent:
-    """An event of the order. The amount is in cents. `reference` is the merchant's own, of a movement."""
+    """An event of the order. The amount is in cents. `reference` is the merchant's reference of a movement."""
 
     at: datetime
     type: str

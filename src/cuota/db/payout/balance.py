@@ -27,7 +27,7 @@ FROM (SELECT 1) one LEFT JOIN settlements s ON s.merchant_id = $1
                     WHERE f.merchant_id = $1 AND f.position > coalesce(s.position, 0)
                 UNION ALL SELECT o.order_id, o.sequence FROM outbox o WHERE o.merchant_id = $1
             ) n
-                -- LIMIT: each event by its key, also in a plan that was made while the shop was small.
+                -- LIMIT makes the plan look up each event by its key, even if the plan was made while the shop was small.
                 CROSS JOIN LATERAL (SELECT v.type, v.reference FROM events v WHERE v.merchant_id = $1
                     AND v.order_id = n.order_id AND v.sequence = n.sequence LIMIT 1) e
                 LEFT JOIN movements m ON m.merchant_id = $1 AND m.order_id = n.order_id

@@ -57,9 +57,9 @@ async def add(
 
 @dataclass(frozen=True, slots=True)
 class ToldBy:
-    """What the owners are told about who made a change: the person's words, and the IP address, which may be empty.
+    """Who made a change, as the mail to the owners says: `who` is the person, `place` the IP address. Both may be empty.
 
-    `at` is the time of the real clock, from which the mail is due.
+    `at` is when the mail is due, by the real clock.
     """
 
     who: str
@@ -113,13 +113,13 @@ async def merchants_without(session: Session) -> list[UUID]:
 
 
 async def paused_since(session: Session, merchant_id: UUID) -> datetime | None:
-    """Return since when a merchant's payouts are paused, or None."""
+    """Return when a merchant's payouts were paused, or None if they are not paused."""
     row = await session.fetchrow(_PAUSED_SINCE, merchant_id)
     return None if row is None else row["paused_since"]
 
 
 async def to_resume(session: Session, now: datetime) -> list[UUID]:
-    """Return the merchants whose payouts are paused, but which have had another account in force since."""
+    """Return the merchants with paused payouts for which another account has taken effect by now."""
     return [row["merchant_id"] for row in await fetch_across(session, _PAUSED, now)]
 
 

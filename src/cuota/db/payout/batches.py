@@ -13,7 +13,7 @@ from cuota.db.payout import terms_row
 from cuota.db.pool import Pool
 from cuota.db.session import Session
 
-# The database adds up the lines of a payout again, and a batch may have millions of lines.
+# The timeout for closing a batch: the database adds up the batch's lines again, and there may be millions.
 CLOSING_SECONDS = 60
 
 _MERCHANTS_DUE = "SELECT merchant_id FROM settlements WHERE close_at <= $1 ORDER BY close_at"

@@ -37,14 +37,14 @@ class Release(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Holds:
-    """Since when a merchant's payouts are held, by reason. Both are None if they are not."""
+    """When a merchant's payouts were held, by reason. Both are None if payouts are not held."""
 
     unapproved_since: datetime | None = None
     held_since: datetime | None = None
 
 
 async def hold(session: Session, merchant_id: UUID, why: HoldReason, now: datetime, *, on: bool) -> int:
-    """Begin or end a hold. Return how many payouts it stopped that the bank was not asked about yet."""
+    """Begin or end a hold. Return how many payouts the hold stopped before they were sent to the bank."""
     row = await session.fetchrow(_HOLD, merchant_id, why, on, now)
     return row["stopped"] if row else 0
 
@@ -64,7 +64,7 @@ async def could_stop(session: Session, merchant_id: UUID) -> tuple[int, int]:
 async def release(
     session: Session, merchant_id: UUID, payout_id: UUID, now: datetime, arrival: date
 ) -> Release:
-    """Release a payout that is held: the bank is asked at once, or the amount goes back to the merchant's balance."""
+    """Release a payout that is held: it is sent to the bank at once, or its amount goes back to the merchant's balance."""
     row = await session.fetchrow(_RELEASE, merchant_id, payout_id, now, arrival)
     assert row is not None
     return Release(row["result"])

@@ -1,6 +1,6 @@
 """Reads a merchant's payouts and their settlement lines, in pages.
 
-Lines never change and a payout is a fixed range of them, so pages that are read one after the other fit together.
+Lines never change and a payout is a fixed range of them, so consecutive pages are consistent.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ _PAYOUTS = f"""SELECT {_SHOWN} {_JOINED}
     WHERE ($1::uuid IS NULL OR p.merchant_id = $1) AND ($2::text IS NULL OR p.status = $2)
         AND ($4::timestamptz IS NULL OR (p.closed_at <= $4 AND (p.closed_at < $4 OR p.payout_id > $5::uuid)))
     ORDER BY p.closed_at DESC, p.payout_id LIMIT $3"""
-# The bank's last answer was a problem, or the bank has not said in time that it paid ($1 is today). The oldest first. The index
-# payouts_due holds only payouts that the bank is still asked about.
+# The bank's last answer was a problem, or the bank has not confirmed the payment in time ($1 is today). The oldest first. The
+# index payouts_due holds only payouts that the bank is still asked about.
 _TROUBLE = "p.try_at IS NOT NULL AND (p.problem IS NOT NULL OR (p.status = 'sent' AND coalesce(p.released_arrival, p.arrival_date) < $1::date))"
 _TROUBLED = f"""SELECT {_SHOWN} {_JOINED} WHERE {_TROUBLE}
         AND ($3::timestamptz IS NULL OR (p.closed_at, p.payout_id) > ($3, $4::uuid)) ORDER BY p.closed_at, p.payout_id LIMIT $2"""
@@ -39,7 +39,7 @@ _PAUSED = """SELECT s.merchant_id, m.name, s.paused_since FROM settlements s JOI
 
 @dataclass(frozen=True, slots=True)
 class ListedPayout:
-    """A payout in the operator's list, in cents. `tries` counts the calls of the bank since the status changed last.
+    """A payout in the operator's list, in cents. `tries` counts the calls to the bank since the last change of the status.
 
     `held_at` is set while the payout is held: it waits for a person to release it.
     """
@@ -63,7 +63,7 @@ class ListedPayout:
 
 @dataclass(frozen=True, slots=True)
 class PausedMerchant:
-    """A merchant whose payouts are paused, because one came back."""
+    """A merchant whose payouts are paused, because the bank returned one."""
 
     merchant_id: UUID
     name: str

@@ -10,7 +10,7 @@ from cuota.core.payout.payout import PayoutStatus
 from cuota.db.cluster.across import claim_across, fetch_across
 from cuota.db.session import Session
 
-# The lease of a claim. If the worker dies, another one continues after this time. It is longer than a batch's calls take.
+# The lease of a claim. If the worker dies, another one continues after this time. It is longer than all calls of a batch.
 LEASE = timedelta(minutes=2)
 
 _MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM payouts WHERE try_at <= $1"
@@ -87,7 +87,7 @@ async def move(
 
 
 async def later(session: Session, due: DuePayout, at: datetime | None, problem: str | None) -> None:
-    """Call the bank again at that time.
+    """Schedule the next call to the bank for this time.
 
     `problem` says why the last call failed; it is None after an answer that changed nothing.
 

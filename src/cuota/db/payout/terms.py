@@ -51,7 +51,7 @@ async def read_all(session: Session, merchant_id: UUID) -> list[SettlementTerms]
 
 
 async def add(session: Session, merchant_id: UUID, terms: SettlementTerms, now: datetime) -> None:
-    """Store a new version. Raises UniqueViolation if another version got the same number meanwhile."""
+    """Store a new version. Raises UniqueViolationError if another version got the same number meanwhile."""
     await session.fetchrow(
         _ADD, merchant_id, terms.version, terms.valid_from, terms.percent, terms.fixed, terms.refund_fee, terms.payout,
         terms.minimum, terms.reserve, terms.reserve_days, terms.time_zone, terms.cutoff, now,

@@ -32,7 +32,7 @@ _ONE = "WHERE subject = $1 AND value_hash = $2"
 _PAID = f"UPDATE consumer_asks SET paid = paid || $3::timestamptz {_ONE}"
 _GIVEN_BACK = f"UPDATE consumer_asks SET asked = array_remove(asked, $3::timestamptz) {_ONE}"
 _FORGET = deleting("consumer_asks", "subject, value_hash", "last_at < $1")
-# Kept as long as risk decisions look back (work/tidy).
+# Attempts are kept as long as risk decisions look back (work/tidy).
 KEPT = timedelta(days=60)
 
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from cuota.db.cluster.across import claim_across
 from cuota.db.session import Session
 
-# The lease of a claim. If the worker dies, another one continues after this time. It is longer than a call of a rail takes.
+# The lease of a claim. If the worker dies, another one continues after this time. It is longer than any call to a rail.
 LEASE = timedelta(seconds=60)
 
 # An unknown order belongs to another installation with the same processor. Then nothing is stored.
@@ -48,7 +48,7 @@ RETURNING 1
 
 @dataclass(frozen=True, slots=True)
 class NewEvent:
-    """An event to store. The amount is in cents. `card_token` has the rail's name in front."""
+    """An event to store. The amount is in cents. `card_token` begins with the rail's name."""
 
     merchant_id: UUID
     order_id: UUID

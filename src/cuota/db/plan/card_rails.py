@@ -25,12 +25,12 @@ _SOON = "UPDATE card_rails SET due_at = least(due_at, $1)"
 
 
 async def begin(session: Session, names: list[str], now: datetime) -> None:
-    """Add the rails that are new here. Their events count from now on."""
+    """Add the rails that have no row yet. Their events are fetched from now on."""
     await session.fetch(_BEGIN, names, now)
 
 
 async def claim(session: Session, names: list[str], now: datetime, real: datetime) -> dict[str, datetime]:
-    """Claim the rails whose events are due to be fetched. Return the time since which to fetch, by name.
+    """Claim the rails whose events are due to be fetched. Return, by rail name, the time from which to fetch.
 
     That is the time of the newest event that was fetched: a processor has a clock of its own, and the sandbox moves ours. Before
     the first event it is the time of the first fetch, by the earlier of the two clocks here.
@@ -40,7 +40,7 @@ async def claim(session: Session, names: list[str], now: datetime, real: datetim
 
 
 async def fetched(session: Session, name: str, until: datetime, newest: datetime) -> None:
-    """Record that all events until then are stored. `newest` is the time of the newest one, by the processor's clock."""
+    """Record that all events up to `until` are stored. `newest` is the time of the newest one, by the processor's clock."""
     await session.fetchrow(_MOVED, name, until, newest)
 
 
@@ -50,5 +50,5 @@ async def failed(session: Session, name: str, problem: str) -> None:
 
 
 async def fetch_soon(session: Session, at: datetime) -> None:
-    """Let the events of every rail be fetched at this instant, at the latest."""
+    """Make the fetch of every rail's events due at this instant at the latest."""
     await session.fetchrow(_SOON, at)

@@ -68,7 +68,7 @@ class DueRefund:
 
 @dataclass(frozen=True, slots=True)
 class FailedRefund:
-    """A refund that a card refused, so that the consumer still has to get the money. The amount is in cents."""
+    """A refund that a card refused, so that the consumer is still owed the money. The amount is in cents."""
 
     merchant_id: UUID
     order_id: UUID

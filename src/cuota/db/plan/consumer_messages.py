@@ -9,7 +9,7 @@ from uuid import UUID
 from cuota.db.position import Position
 from cuota.db.session import Session
 
-# Messages about the consumer's plans, letters about their declined orders, and answers about orders that a person looked at.
+# Messages about the consumer's plans, letters about their declined orders, and answers about orders that a person reviewed.
 _PAGE = """
 WITH theirs AS (
     SELECT p.merchant_id, p.order_id FROM plans p WHERE p.consumer_id = $1

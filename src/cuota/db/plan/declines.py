@@ -13,7 +13,7 @@ _NOTE = """INSERT INTO card_declines (card_hash, charge_hash, at, final) VALUES 
     ON CONFLICT (card_hash, charge_hash) DO NOTHING"""
 _OF_CARD = f"""SELECT ARRAY(SELECT at FROM card_declines WHERE card_hash = $1 ORDER BY at DESC LIMIT {MOST_ATTEMPTS}) AS declined_at,
     EXISTS (SELECT FROM card_declines WHERE card_hash = $1 AND final) AS final"""
-# A card that may never be charged again for this plan: its bank said so, or took one of its payments back for good.
+# A card that must never be charged again for this plan: its bank said so, or won a chargeback of one of its payments.
 _ENDED = """SELECT 1 FROM charges c WHERE c.merchant_id = $1 AND c.order_id = $2 AND c.card_token = $3 AND (c.reason = ANY ($4::text[])
     OR EXISTS (SELECT FROM disputes d WHERE d.merchant_id = $1 AND d.order_id = $2 AND d.charge_id = c.charge_id
         AND d.kind = 'chargeback' AND d.outcome = 'lost')) LIMIT 1"""

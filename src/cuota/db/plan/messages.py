@@ -185,13 +185,13 @@ async def settle(
     state = "sent" if reason is None else "failed"
     ids = (due.merchant_id, due.order_id, due.notice.notice_id)
     if reason is None and due.notice.kind is NoticeKind.PLAN_CHANGED:
-        # First, because a message that is settled is not looked at again.
+        # This comes first, because a settled message is not processed again.
         await plan_changes.told(session, *ids, at)
     await session.fetchrow(_SETTLED, *ids, state, reason, at, said)
 
 
 async def wait_for_day(session: Session, due: DueMessage, at: datetime) -> None:
-    """Postpone a message during the consumer's night: it is sent at `at`, as if it had not been claimed."""
+    """Postpone a message during the consumer's night: it is due at `at`, and this claim does not count as an attempt."""
     await session.fetchrow(_LATER, due.merchant_id, due.order_id, due.notice.notice_id, at)
 
 

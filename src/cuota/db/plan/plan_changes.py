@@ -104,7 +104,7 @@ async def of_order(session: Session, merchant_id: UUID, order_id: UUID) -> tuple
 
 
 async def told(session: Session, merchant_id: UUID, order_id: UUID, message_id: UUID, at: datetime) -> None:
-    """Keep when the message with the new plan was sent."""
+    """Record when the message with the new plan was sent."""
     await session.fetchrow(_TOLD, merchant_id, order_id, message_id, at)
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from cuota.db.session import Session
 
-# Tokens that were stored before they named their rail belong to the active one.
+# Old card tokens do not name their rail. They belong to the active rail.
 _RAIL = "CASE WHEN strpos(card_token, ':') > 0 THEN split_part(card_token, ':', 1) ELSE $1::text END"
 _CHARGES = f"""SELECT {_RAIL} AS rail, count(*) AS charges, count(*) FILTER (WHERE state = 'failed') AS declined
     FROM charges WHERE created_at > $2 GROUP BY 1"""

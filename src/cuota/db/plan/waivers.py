@@ -1,4 +1,4 @@
-"""How much of plan fees was waived for a consumer, at all merchants. A row is reserved before a plan is changed."""
+"""The plan fees that were waived for a consumer, at all merchants. A row is reserved before a plan is changed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Waiver:
 
 
 async def reserve(session: Session, waiver: Waiver, now: datetime, since: datetime, most: int) -> int | None:
-    """Reserve a waiver. Return None if it was reserved, or how much was waived since `since` if it would be more than `most`."""
+    """Reserve a waiver. Return None if it was reserved. If the sum since `since` would exceed `most`, return the sum so far."""
     row = await session.fetchrow(
         _RESERVE, waiver.consumer_id, waiver.change_id, waiver.merchant_id, waiver.order_id, waiver.amount, now, since, most
     )  # fmt: skip
@@ -40,23 +40,23 @@ async def reserve(session: Session, waiver: Waiver, now: datetime, since: dateti
 
 
 async def settle(session: Session, consumer_id: UUID, change_id: UUID) -> None:
-    """Keep a waiver for good: the plan was changed."""
+    """Mark a waiver as final, because the plan was changed."""
     await session.fetchrow(_SETTLE, consumer_id, change_id)
 
 
 async def release(session: Session, consumer_id: UUID, change_id: UUID) -> None:
-    """Delete a waiver: the plan was not changed."""
+    """Delete a waiver, because the plan was not changed."""
     await session.fetchrow(_RELEASE, consumer_id, change_id)
 
 
 async def unsettled(session: Session, consumer_id: UUID, before: datetime) -> list[tuple[UUID, UUID]]:
-    """Return the waivers that were reserved before and not settled, as (change id, merchant id)."""
+    """Return the waivers that were reserved before this time and are not settled, as (change id, merchant id)."""
     return [
         (row["change_id"], row["merchant_id"]) for row in await session.fetch(_UNSETTLED, consumer_id, before)
     ]
 
 
 async def used(session: Session, consumer_id: UUID, since: datetime) -> int:
-    """Return how much was waived for a consumer since then, in cents."""
+    """Return how much was waived for a consumer since this time, in cents."""
     row = await session.fetchrow(_USED, consumer_id, since)
     return 0 if row is None else int(row["used"])

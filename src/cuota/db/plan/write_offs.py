@@ -21,7 +21,7 @@ _MARK = """UPDATE installments SET written_off_at = $4
 
 
 async def merchants_due(session: Session, until: date) -> list[UUID]:
-    """Return the merchants who have overdue installments of this day or earlier."""
+    """Return the merchants that have overdue installments of this day or earlier."""
     return [row["merchant_id"] for row in await fetch_across(session, _MERCHANTS_DUE, until)]
 
 

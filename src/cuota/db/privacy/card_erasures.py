@@ -8,7 +8,7 @@ from uuid import UUID
 
 from cuota.db.session import Session
 
-# Longer than a call to a processor.
+# The lease is longer than any call to a processor.
 LEASE = timedelta(minutes=2)
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=6)
 

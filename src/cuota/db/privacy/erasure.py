@@ -71,7 +71,7 @@ _RETURNS = """UPDATE return_notices SET carrier = '', tracking = ''
     WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[])"""
 # Messages as they were sent.
 _SAID = "UPDATE messages SET said = NULL WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND said IS NOT NULL"
-# A block stays, so that nobody ends it by an erasure. Why it was made is removed.
+# A block stays, so that nobody can end it by an erasure. Only its reason is removed.
 _BLOCKS = "UPDATE consumer_blocks SET reason = NULL WHERE consumer_id = $1 AND reason IS NOT NULL"
 _ANSWERS = """UPDATE delivery_attempts SET answer = NULL
     WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND answer IS NOT NULL"""
@@ -110,7 +110,7 @@ class Theirs:
 
 @contextlib.asynccontextmanager
 async def patient(pool: Pool) -> AsyncIterator[Connection]:
-    """Open a transaction with long timeouts."""
+    """Open a transaction without a statement timeout, in which PostgreSQL may read whole tables."""
     async with pool.session() as connection, connection.transaction():
         for setting in _PATIENT:
             await connection.execute(setting)
@@ -146,11 +146,11 @@ async def blank_orders(
 ) -> tuple[int, int]:
     """Remove the consumer from orders and plans.
 
-    Return how many of each. `new_id`, which belongs to nobody, replaces the id.
+    Return the numbers of orders and plans. `new_id`, which belongs to no consumer, replaces the consumer's id in the plans.
     """
     ids = list(order_ids)
-    # First, because this locks the merchant's terms: an erasure and the retention job, which lock several rows of each table, run
-    # one after the other for each merchant, and never deadlock.
+    # This comes first, because it locks the merchant's search terms: an erasure and the retention job, which lock several rows of
+    # each table, run one after the other for each merchant, and never deadlock.
     await terms.forget(session, merchant_id, ids)
     row = await session.fetchrow(_BLANK, merchant_id, ids, now)
     await session.fetch(_ADDITIONAL, merchant_id, ids)
@@ -158,7 +158,7 @@ async def blank_orders(
         await session.fetch(sql, merchant_id, ids)
     await session.fetch(_SAID, merchant_id, ids)
     await plan_changes.forget(session, merchant_id, ids)
-    # The bodies are masked. A reference of the merchant may say more than it should.
+    # The logged bodies are masked, but a merchant's reference may contain personal data.
     await api_requests.forget_orders(session, merchant_id, ids)
     plans = await session.fetch(_PLANS, merchant_id, ids, now, new_id)
     return (row["blanked"] if row else 0), len(plans)

@@ -55,6 +55,6 @@ async def shadow(session: Session, merchant_id: UUID, model: str) -> None:
 async def keep(
     session: Session, merchant_id: UUID, model: Model, report: dict[str, object], now: datetime
 ) -> None:
-    """Store a fitted model with its trial's report. The same numbers are the same model."""
+    """Store a fitted model with its trial's report. A model with the same numbers is stored once."""
     document = json.dumps(model.as_document())
     await session.fetchrow(_KEEP, merchant_id, model.version, document, json.dumps(report), now)

@@ -40,7 +40,7 @@ _FIRST = UUID(int=0)
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """One stored decision. `consumer_id`, `score` and `limit` (cents) are None if the release did not store them.
+    """One stored decision. `consumer_id`, `score` and `limit` (cents) are None if an early release did not store them.
 
     `intact` is False if the stored inputs were altered later. With `referred`, this is a referral (db/risk/reviews.py), whose
     `decision_id` is the id of its order.

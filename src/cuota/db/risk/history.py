@@ -173,7 +173,7 @@ async def read(session: Session, asked: HistoryQuery) -> RiskHistory:
 
 
 async def past(session: Session, consumer_id: UUID, at: datetime) -> History:
-    """Read a consumer's history at all merchants, as a decision about a new order would see it. Other orders may be reserved."""
+    """Read a consumer's history at all merchants, as a decision about a new order would see it. Reservations are not included."""
     since, nobody = at - DECLINED_DAYS, UUID(int=0)
     row = await session.fetchrow(
         _READ_PAST, nobody, nobody, consumer_id, at, since, list(DISPUTED), list(SANDBOX_DECLINES)

@@ -1,6 +1,6 @@
 """Reserves parts of a consumer's limit. A reservation counts as owed until its order is seen in the consumer's history.
 
-docs/decisions/exposure.md says why the limit holds. Each call is one statement on one server.
+docs/decisions/exposure.md explains why the limit is never exceeded. Each call is one statement on one server.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from uuid import UUID
 
 from cuota.db.session import Session
 
-# Longer than a press of the button takes from its reservation to its save. After a crash, other orders of the consumer
-# count the reservation for this long.
+# This is longer than the time from a reservation to the save of its order. After a crash, other orders of the consumer count the
+# reservation for this long.
 HOLDS_SECONDS = 30
 
 _RESERVE = "SELECT reserve_exposure($1, $2, $3, $4, $5, $6) AS reserved"
@@ -64,7 +64,7 @@ async def reserve(
     row = await session.fetchrow(_RESERVE, consumer_id, merchant_id, order_id, amount, HOLDS_SECONDS, held)
     assert row is not None, "a SELECT of one function call returns one row"
     found = json.loads(row["reserved"])
-    # Two presses of one order have a reservation each; the order counts once.
+    # If the button was pressed twice for one order, there are two reservations; the order counts once.
     return Reserved(found["ticket"], {UUID(order): cents for order, cents in found["earlier"] or ()})
 
 
@@ -80,7 +80,7 @@ async def expired(session: Session, limit: int) -> list[Expired]:
 
 
 async def of_consumer(session: Session, consumer_id: UUID) -> list[Reservation]:
-    """Return a consumer's reservations, in the order in which they were made. An expired one counts until its order was looked at."""
+    """Return a consumer's reservations, in the order in which they were made. An expired one counts until a job has checked its order."""
     return [Reservation(**row) for row in await session.fetch(_OF_CONSUMER, consumer_id)]
 
 

@@ -32,7 +32,7 @@ _SHOWN = f"{_REFERRAL}, {_ENDED}, m.name AS merchant, d.reference, o.amount, o.c
 _ALL = """FROM reviews r JOIN orders o ON o.merchant_id = r.merchant_id AND o.order_id = r.order_id
     JOIN order_details d ON d.merchant_id = r.merchant_id AND d.order_id = r.order_id
     JOIN merchants m ON m.merchant_id = r.merchant_id"""
-# $3 and $4 are the last row of the page before. The index reviews_waiting holds only what waits.
+# $3 and $4 are the last row of the page before. The index reviews_waiting holds only waiting reviews.
 _WAITING = f"""SELECT {_SHOWN} {_ALL} WHERE r.state = 'waiting' AND ($1::uuid IS NULL OR r.merchant_id = $1)
     AND ($3::timestamptz IS NULL OR (r.answer_by, r.order_id) > ($3, $4::uuid)) ORDER BY r.answer_by, r.order_id LIMIT $2"""
 _BEFORE = "r.state = $1 AND ($3::timestamptz IS NULL OR (r.referred_at, r.order_id) < ($3, $4::uuid))"

@@ -31,7 +31,7 @@ class SharedSignal:
 async def shared(
     session: Session, kind: SignalKind, since: datetime, at_least: int, limit: int
 ) -> list[SharedSignal]:
-    """Return the values that at least this many orders have shared since then, the most frequent first."""
+    """Return the values that at least this many orders have shared since this time, the most frequent first."""
     rows = await session.fetch(_SHARED, kind, since, at_least, limit)
     return [
         SharedSignal(kind, row["orders"], row["merchants"], row["first"], row["last"], row["latest"])

@@ -18,7 +18,7 @@ SCHEMAS = (
     "bank_files",
 )
 # Tables that a rewind does not change: the installation's identity, its keys (so that tokens stay valid), rate limits on the
-# real clock, what the processes reported of themselves, the forks, and the texts of policies, because the policy in force was
+# real clock, what the processes reported about themselves, the forks, and the texts of policies, because the policy in force was
 # stored when the service started.
 KEPT = (
     "public.migrations", "public.installation", "public.last_served", "public.signing_keys", "public.signing_keys_p256",

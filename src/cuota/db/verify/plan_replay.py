@@ -1,6 +1,6 @@
 """Replays an order's plan along its ledger and its changes, and compares it with the plan that is stored.
 
-Every write-off, reversal and recovery is compared with the plan as it was at that moment, and every cent of the plan with its end.
+Every write-off, reversal and recovery is compared with the plan at that moment, and the final amounts with the stored plan.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def disagreements(
                 f"was written off on {item.written_off_at}, but is due on {item.due_on}",
             )
     if any(each.posting == "chargeback" for each in ledger):
-        return  # a chargeback takes a payment out of the middle of the plan; the balances above still have to agree
+        return  # a chargeback takes a payment out of the middle of the plan; rules.py still checks the balances
     replay = _Replay(facts, changes, [item.number for item in marked])
     yield from replay.run(ledger)
     yield from replay.compare(stored)
 
 
 class _Replay:
-    """The plan as it was at one moment. `whole` is False after the ledger turned out to be one that another rule has named."""
+    """The plan as it was at one moment. `whole` is False after the ledger contradicted the order's totals, which another rule reports."""
 
     def __init__(self, facts: dict[str, Any], changes: Sequence[PlanChange], marked: list[int]) -> None:
         self.plan = schedule(facts["amount"], facts["fee"], facts["first_day"])
@@ -92,14 +92,14 @@ class _Replay:
             if given_back > total_of(self.plan) or found["fee_returned"] > sum(
                 item.fee for item in self.plan
             ):
-                self.whole = False  # the order's totals disagree, which another rule has named
+                self.whole = False  # the order's totals disagree, which another rule reports
                 return expected
             self.plan = list(cut(self.plan, given_back, found["fee_returned"]).plan)
             expected["write_off_reversed"] = lost(before) - lost(self.plan)
         return expected
 
     def _changed(self, transfers: int) -> Iterator[tuple[str, str]]:
-        """Apply the changes that were made when the ledger had so many rows or fewer."""
+        """Apply the changes that were made when the ledger had at most this many rows."""
         while self.changes and self.changes[0].transfers <= transfers:
             change = self.changes.pop(0)
             amounts = [(each.number, each.amount, each.fee) for each in planned(self.plan)]

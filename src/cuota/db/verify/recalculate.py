@@ -145,7 +145,7 @@ class VerifyReport:
 
 
 async def verify(pool: Pool, told: OnProgress = untold) -> VerifyReport:
-    """Check every order of every merchant, its settlement and payouts, and the reservations of consumers. `told` is called with the number of orders checked so far, and of all orders."""
+    """Check all orders, settlements, payouts and reservations. `told` gets the number of orders checked so far, and of all orders."""
     report = VerifyReport()
     async with pool.session() as session:
         # This statement has no timeout: nothing waits for it, and a large merchant takes longer than a request may.

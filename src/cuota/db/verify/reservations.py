@@ -11,8 +11,8 @@ from cuota.db.session import Session
 _RESERVED = """SELECT consumer_id, ticket, merchant_id, order_id, amount, expires_at FROM consumer_reservations
     ORDER BY consumer_id, ticket"""
 _ORDER = "SELECT status, amount + fee AS whole FROM orders WHERE merchant_id = $1 AND order_id = $2"
-# These rows prove that the service ran later, by the real clock. A stopped service settles no reservations, and a
-# restored backup still has the reservations of its moment.
+# These rows prove that the service ran later, by the real clock. A stopped service settles no reservations, and a restored backup
+# still has the reservations of the time of the backup.
 _SERVED_AT = "SELECT max(created_at) AS at FROM checkout_sessions WHERE merchant_id = $1"
 LATE = timedelta(hours=1)
 
@@ -26,7 +26,7 @@ async def disagreements(session: Session) -> AsyncIterator[tuple[UUID, UUID, str
         if order is None:
             yield *ids, name, "reserves for an order that does not exist"
         elif order["whole"] != row["amount"]:
-            yield *ids, name, f"reserves {row['amount']}, the order is of {order['whole']}"
+            yield *ids, name, f"reserves {row['amount']}, the order is for {order['whole']}"
         served = await session.fetchrow(_SERVED_AT, row["merchant_id"])
         if served is not None and served["at"] is not None and row["expires_at"] + LATE < served["at"]:
             status = "no" if order is None else f"the {order['status']}"

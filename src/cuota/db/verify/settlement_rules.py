@@ -50,7 +50,7 @@ def settlement(row: Any) -> RowProblems:
         and row["closed_until"] is not None
         and row["close_at"] <= row["closed_until"]
     ):
-        yield "settlements.close_at", f"is {row['close_at']}, but {row['closed_until']} is already done"
+        yield "settlements.close_at", f"is {row['close_at']}, but batch {row['closed_until']} is closed"
 
 
 def line(row: Any) -> RowProblems:

@@ -32,7 +32,7 @@ CROSS JOIN LATERAL (SELECT coalesce(sum(l.net) FILTER (WHERE l.type IN ('capture
         SELECT coalesce(max(h.number), 0) FROM settlement_lines h
         WHERE h.merchant_id = $1 AND h.number > s.closed AND h.type = 'reserve_held'))) v
 """
-# Each line beside its values in the feed and the ledger. Only pairs that differ are returned.
+# Each line with the values that the feed and the ledger have for it. Only pairs that differ are returned.
 _MOVED = """
 SELECT x.*, l.number, l.order_id AS line_order, l.reference AS line_reference, l.gross AS line_gross, l.fee AS line_fee,
     l.net AS line_net, l.currency AS line_currency, l.at AS line_at, l.sequence AS line_sequence

@@ -1,4 +1,4 @@
-"""Checks that each waived fee counts in what was waived for its consumer within a year."""
+"""Checks that each waived fee is counted in the fees that were waived for its consumer within a year."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WAIVER = "SELECT amount FROM consumer_waivers WHERE consumer_id = $1 AND change
 
 
 async def disagreements(session: Session, facts: dict[str, Any]) -> AsyncIterator[tuple[str, str]]:
-    """Yield every waived fee of an order that differs, as (row, problem). An erased plan does not know its consumer any more."""
+    """Yield every waived fee of an order that differs, as (row, problem). An erased plan no longer names its consumer."""
     if facts["erased"]:
         return
     for change in (change_of(*row) for row in facts["changes"]):

@@ -13,8 +13,8 @@ from cuota.db.session import Session
 _CLAIMERS = "SELECT DISTINCT merchant_id, claimed_by FROM deliveries WHERE claimed_by > 0"
 _OF_WORKER = """SELECT merchant_id, order_id, sequence, receiver, tries FROM deliveries
     WHERE claimed_by = $1 AND claimed_by > 0"""
-# Releasing does not change `tries`. The next worker counts on from there; if the first worker records its result before the next
-# claim, that result is still accepted. The rows are locked in the order of their key, so that two statements never deadlock.
+# Releasing does not change `tries`. The next worker continues from that number; if the first worker records its result before the
+# next claim, that result is still accepted. The rows are locked in the order of their key, so that two statements never deadlock.
 _HELD_ARE_FREE = """)
 UPDATE deliveries d SET try_at = LEAST(d.created_at, $3), claimed_by = NULL FROM held h
     WHERE d.merchant_id = $1 AND d.order_id = h.order_id AND d.receiver = h.receiver AND d.sequence = h.sequence RETURNING 1"""

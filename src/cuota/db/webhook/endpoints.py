@@ -22,7 +22,7 @@ _READ = f"SELECT {_COLUMNS} FROM webhook_endpoints WHERE merchant_id = $1 AND en
 _LOCK = f"{_READ} FOR NO KEY UPDATE"
 _UPDATE = """UPDATE webhook_endpoints SET url = $3, description = $4, state = $5, secret = $6, old_secret = $7,
     old_secret_ends_at = $8 WHERE merchant_id = $1 AND endpoint_id = $2 AND state <> 'deleted' RETURNING 1"""
-# In the order of the key, as every statement on several deliveries.
+# Locks the rows in the order of their key, like every statement on several deliveries.
 _MOVE = """WITH held AS MATERIALIZED (
     SELECT order_id, sequence FROM deliveries WHERE merchant_id = $1 AND receiver = $2 AND state = 'pending' AND url <> $3
     ORDER BY order_id, sequence FOR NO KEY UPDATE

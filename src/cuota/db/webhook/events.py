@@ -20,7 +20,7 @@ from cuota.db.webhook.happened import Happened
 from cuota.db.webhook.payout_events import BankAccountFacts, PayoutFacts
 
 OWN_ADDRESS = UUID(int=0)
-"""The receiver of an order's own callback address, beside the registered endpoints."""
+"""The receiver id of all callback addresses of single orders, in addition to the registered endpoints."""
 
 _WAITING = "SELECT DISTINCT merchant_id FROM outbox"
 _FEED = "INSERT INTO feeds (merchant_id, last_position) VALUES ($1, 0) ON CONFLICT DO NOTHING"
@@ -36,7 +36,7 @@ WITH mine AS (
 ), numbered AS (
     SELECT order_id, sequence, m.last_position + row_number() OVER (ORDER BY at, order_id, sequence) AS position
     FROM mine m CROSS JOIN (
-        -- Two processes' clocks may differ; an order's events stand in their own order all the same.
+        -- The clocks of two processes may differ, but the events of an order keep their sequence.
         SELECT t.order_id, t.sequence, max(e.created_at) OVER (PARTITION BY t.order_id ORDER BY t.sequence) AS at
         FROM taken t JOIN events e ON e.merchant_id = $1 AND e.order_id = t.order_id AND e.sequence = t.sequence
     ) happened

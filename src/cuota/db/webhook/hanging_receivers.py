@@ -16,7 +16,7 @@ WHERE d.state = 'pending' AND d.failed > 0 AND last.error = $1
 
 
 async def hanging(session: Session) -> list[Lane]:
-    """Return such receivers.
+    """Return the receivers that timed out recently.
 
     This reads every pending delivery, so it is only for the start of an advance, not for each request.
     """

@@ -1,4 +1,4 @@
-"""Deliveries that are sent again by hand, and those of a receiver that was deleted.
+"""Replays deliveries on request, and parks the deliveries of a receiver that was deleted.
 
 Each statement locks its deliveries in the order of their key, so that no two statements deadlock.
 """

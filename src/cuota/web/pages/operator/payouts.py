@@ -143,5 +143,5 @@ def _note(each: ListedPayout, today: date) -> str:
     if each.problem:
         return f"{each.tries} tries, the last failed: {each.problem}"
     if each.status is PayoutStatus.SENT and each.arrival_date < today:
-        return "overdue: the bank has not said that it paid"
+        return "overdue: the bank has not confirmed the payment"
     return f"number {each.number}"
