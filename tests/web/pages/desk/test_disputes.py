@@ -54,7 +54,7 @@ async def test_a_support_person_reads_a_dispute_and_sends_evidence_with_a_file(s
     page = await staff.open(page.link("Not received"))
     for text in (
         "Answer it",
-        "Answer until",
+        "Answer by",
         "$40.00",
         "Nothing came.",
         "box.txt",

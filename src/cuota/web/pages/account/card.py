@@ -51,7 +51,7 @@ def _page(
 ) -> Response:
     shown, service = detail.shown, service_of(request)
     late = sum(item.total for item in overdue(shown.plan))
-    lead = f"For your order at {shown.merchant}. Until now {plan_card(shown)} pays."
+    lead = f"For your order at {shown.merchant}. You now pay with {plan_card(shown)}."
     context = {
         **common(request, known.visit.secret, "Change the card", lead, known),
         "address": plan_path(detail),

@@ -65,14 +65,14 @@ def problems_of(detail: PlanDetail, found: OrderDisputes) -> PageContext:
 
 
 def return_notice_words(detail: PlanDetail, notice: ReturnNotice) -> str:
-    """Return the text about a return notice: the parcel, and the payment that waits for the refund."""
+    """Return the text about a return notice: the package, and the payment that waits for the refund."""
     zone = detail.shown.zone
     parcel = f" with {notice.carrier}, number {notice.tracking}" if notice.carrier else ""
     text = f"You sent it back{parcel}, on {day_there(notice.noticed_at, zone)}."
     if notice.ended_at is not None:
         return f"{text} The refund came on {day_there(notice.ended_at, zone)}."
     if any(change.changed_at >= notice.noticed_at for change in detail.changes):
-        return f"{text} Your payments are due on the days that we agreed on with you since then."
+        return f"{text} Your payments are due on the new dates that we agreed on with you."
     return f"{text} Your next payment waits until {day_there(notice.hold_until, zone)}, or until the refund."
 
 

@@ -187,7 +187,7 @@ async def _context(request: Request, checkout: Checkout, secret: str, step: str)
             "sandbox_code": context.rails.message.shown_code,
         }
     if step == "details":
-        lead = "So that we know who pays and where the card is billed."
+        lead = "We need to know who pays and where the card is billed."
         shown = common(request, checkout, secret, title="Your details", lead=lead, step=step)
         plan = plan_of(preview_plan(context, checkout), currency)
         return {
@@ -196,7 +196,7 @@ async def _context(request: Request, checkout: Checkout, secret: str, step: str)
             "values": await details_values(request, checkout),
         }
     if step == "shipping":
-        lead = f"So that {checkout.merchant.shown_name} knows where to send your order."
+        lead = f"{checkout.merchant.shown_name} needs to know where to send your order."
         return {
             **common(request, checkout, secret, title="Where to send it", lead=lead, step=step),
             "values": shipping_values(checkout),

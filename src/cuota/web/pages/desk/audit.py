@@ -31,12 +31,12 @@ ACTIONS = (
     ("bank.", "Bank account"),
     ("dispute.", "Disputes"),
     ("webhooks.", "Webhooks"),
-    ("keys.", "Keys of the API"),
+    ("keys.", "API keys"),
     ("origins.", "Web origins"),
-    ("sandbox.", "Clock of the sandbox"),
+    ("sandbox.", "Sandbox clock"),
 )
 _EMPTY = (
-    "Nothing yet. Each capture, void, refund and change of access in this dashboard stands here, with the person and the"
+    "Nothing yet. Each capture, void, refund and change of access in this dashboard is listed here, with the person and the"
     " reason."
 )
 

@@ -36,7 +36,7 @@ from cuota.web.pages.render import PageContext, page
 from cuota.web.service import service_of
 
 BANK = f"{PATH}/payouts/bank"
-_NONE_WAITS = "No change waits. It may have taken effect, or was withdrawn before."
+_NONE_WAITS = "No change is waiting. The change has taken effect, or somebody withdrew it."
 
 
 @allowed(Action.READ_PAYOUTS)
