@@ -92,7 +92,7 @@ async def change(request: Request, known: Known, detail: PlanDetail) -> Response
 
 
 def _became(before: PlanDetail, after: PlanDetail) -> str:
-    """Return the key of the text about the result of the new card, from the plan before and after."""
+    """Return the key of the text about the new card. The plan before and after determines the key."""
     if not overdue(before.shown.plan):
         return "card"
     if after.shown.order.charging is not None:

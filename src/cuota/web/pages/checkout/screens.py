@@ -121,7 +121,7 @@ async def _ended(request: Request, checkout: Checkout, secret: str, said: str | 
 
 
 def is_stopped(request: Request, checkout: Checkout) -> bool:
-    """Whether this checkout cannot go on, because its merchant may make no new orders: it was suspended meanwhile."""
+    """Return whether the checkout must stop because its merchant was suspended and may make no new orders."""
     order, sandbox = checkout.order, service_of(request).settings.sandbox
     waits = order.status is Status.CREATED and order.charging is None
     return waits and not may_sell(checkout.merchant, sandbox=sandbox)

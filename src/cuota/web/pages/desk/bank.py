@@ -143,5 +143,5 @@ def _before(standing: BankStanding) -> dict[str, str]:
 
 
 async def _logged(context: Context, desk: Desk, note: AuditNote) -> None:
-    """Write the entry before the change is made, so that a crash never leaves a change without an entry."""
+    """Write the audit log entry. Call this before the change, so that a crash never leaves a change without an entry."""
     await record(context, desk.merchant_id, desk.actor, note)

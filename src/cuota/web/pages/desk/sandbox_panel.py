@@ -33,7 +33,7 @@ from cuota.web.pages.render import PageContext, page
 from cuota.web.server.standing import copying
 from cuota.web.service import ClockMover, service_of
 
-# While the clock is being moved, the page loads itself again after so many seconds.
+# While the clock is being moved, the page reloads after this many seconds.
 AGAIN_SECONDS = 2
 # Each fork is a copy of every table. `cuota time fork` has no such limit.
 MOST_FORKS = 10

@@ -97,7 +97,7 @@ def common(
 
 
 def _confirm_at(request: Request) -> PageContext | None:
-    """Return the address at which the provider may replace a fresh code, or None if it proves no second factor."""
+    """Return the address at which the provider may replace a fresh code, or None if the provider confirms no second factor."""
     rules = service_of(request).settings.provider_rules
     if rules is None or not rules.two_factors:
         return None
