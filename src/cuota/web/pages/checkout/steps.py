@@ -57,7 +57,7 @@ def _address(checkout: Checkout, secret: str, step: str = "", said: str = "") ->
 
 
 def _card_failed(order: Order) -> bool:
-    """Whether the button was pressed and the order is still open, but does not wait for a person."""
+    """Return whether the card failed: after the pay button, the order is still open and does not wait for a person."""
     return order.status is Status.CREATED and order.review is not ReviewState.WAITING
 
 
