@@ -15,9 +15,7 @@ REVIEW_TEXTS = [
     "If the answer is no, you get the reasons in writing, and can choose another way to pay in the shop.",
     "You do not have to wait here: you can close this page. If you leave it open, it shows the answer automatically.",
 ]
-REVIEWED_NOTICE = (
-    "We have reviewed your order. You can complete it now, until 3:00 PM EST. Nothing has been charged yet."
-)
+REVIEWED_NOTICE = "We reviewed your order. You can complete it until 3:00 PM EST. Nothing has been charged."
 SHOP = "http://127.0.0.1:8001/confirm?token=6c1f"
 LONG_SHOP = "The Extraordinarily Comprehensive Outdoor, Camping & Mountaineering Equipment Company of Northern California"
 BRAND: Context = {"name": "Pay in four", "logo": None, "stylesheet": None}
@@ -117,9 +115,8 @@ def code(**more: object) -> Context:
 
 def details(**more: object) -> Context:
     """Return the data of step 3."""
-    return page(
-        "Your details", "We need to know who pays and where the card is billed.", 3, states=STATES, **more
-    )
+    lead = "We need to know who pays and where the card is billed."
+    return page("Your details", lead, 3, states=STATES, **more)
 
 
 def pay(**more: object) -> Context:

@@ -97,7 +97,7 @@ async def test_after_an_approval_the_consumer_gets_a_link_and_confirms_once_in_t
     assert link[0] == order["redirectUrl"]
     page = await visitor.open(link[0])
     assert page.heading == "Review and pay"
-    assert "We have reviewed your order. You can complete it now, until" in page.text
+    assert "We reviewed your order. You can complete it until" in page.text
     page = await visitor.send("pay")
     assert page.outcome == "approved"
     assert len(await charges(service, order)) == 1

@@ -65,9 +65,7 @@ def answer_notice(checkout: Checkout) -> str | None:
         return f"You can complete this order now, until {ends}. Confirm the phone number that you used for the order."
     if not _is_theirs(checkout):
         return OTHER_NUMBER
-    return (
-        f"We have reviewed your order. You can complete it now, until {ends}. Nothing has been charged yet."
-    )
+    return f"We reviewed your order. You can complete it until {ends}. Nothing has been charged."
 
 
 def _is_theirs(checkout: Checkout) -> bool:

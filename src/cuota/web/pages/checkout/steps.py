@@ -94,7 +94,7 @@ def _step(
 ) -> Callable[[CheckoutStep], Callable[[Request], Awaitable[Response]]]:
     """Make a handler for the form of a step. It checks the session and the form, and that the step `needs` is reached.
 
-    While the merchant is suspended, only a step that `ends` the checkout is possible.
+    While the merchant may make no new orders, only a step that `ends` the checkout is possible.
     """
 
     def wrap(step: CheckoutStep) -> Callable[[Request], Awaitable[Response]]:

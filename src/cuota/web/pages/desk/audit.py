@@ -22,7 +22,7 @@ from cuota.web.service import service_of
 A_PAGE = 50
 ACTIONS = (
     ("", "Every action"),
-    ("order.", "Money of orders"),
+    ("order.", "Captures, voids and refunds"),
     ("team.", "Team and access"),
     ("settings.", "Settings"),
     ("passkey.", "Passkeys"),

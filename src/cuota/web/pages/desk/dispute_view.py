@@ -67,9 +67,9 @@ def next_words(dispute: Dispute) -> str:
     chargeback = dispute.kind is DisputeKind.CHARGEBACK
     if dispute.status is DisputeStatus.CLOSED:
         return {
-            DisputeOutcome.WON: "It was decided for you. What was withheld is released.",
-            DisputeOutcome.LOST: "It was decided for the consumer, who has the money back.",
-            DisputeOutcome.WITHDRAWN: "The consumer gave up. What was withheld is released.",
+            DisputeOutcome.WON: "The dispute was decided for you. The withheld amount is released.",
+            DisputeOutcome.LOST: "The dispute was decided for the consumer, who got the money back.",
+            DisputeOutcome.WITHDRAWN: "The consumer withdrew the dispute. The withheld amount is released.",
             DisputeOutcome.RESOLVED: "A refund or a chargeback has replaced the dispute.",
         }[dispute.outcome or DisputeOutcome.RESOLVED]
     if dispute.status in {DisputeStatus.WON, DisputeStatus.LOST}:

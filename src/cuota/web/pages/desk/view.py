@@ -18,7 +18,7 @@ from cuota.web.pages.desk.visit import PATH, Desk
 from cuota.web.pages.render import PageContext
 from cuota.web.service import service_of
 
-# The dashboard uses the time zone of the cutoffs, unless the merchant's terms name another time zone.
+# The dashboard always uses this time zone. Cutoffs use it too, unless the merchant's terms name another.
 ZONE = "America/New_York"
 # The texts of both dashboards after a person has changed their own passkeys.
 PASSKEYS_SAID = {
