@@ -14,7 +14,7 @@ _GROUPS = {row.path: row.area.group for row in ROUTES}
 
 
 def counted() -> TrafficTotals:
-    """Return what this process has counted since its start, without the counts of other processes."""
+    """Return what this process alone has counted since its start."""
     errors: dict[str, int] = defaultdict(int)
     below: dict[str, list[int]] = defaultdict(list)
     for sample in samples(REQUESTS, "_total"):

@@ -81,7 +81,7 @@ class Campaign:
         stories, strange = read(self.journal.path)
         seen = snapshot.take(self.books, [merchant.merchant_id for merchant in self.merchants])
         arrived = {(body["orderId"], body["sequence"]) for body in list(self.hooks.bodies)}
-        # This second reading of the journal covers every row of the snapshot, because clients write to the journal before they send.
+        # This second reading covers every row of the snapshot, because clients write to the journal before they send.
         intended, _ = read(self.journal.path)
         found = checker.problems(stories, seen, intended, settled=settled, arrived=arrived)
         self.samples += 1

@@ -1,4 +1,4 @@
-"""Lists the rows of bad_inputs.csv whose answer one of our design decisions replaces, and the rows that another test covers completely."""
+"""Lists the rows of bad_inputs.csv whose answer a design decision replaces, and the rows that another test covers completely."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An order in memory whose plan is collected by schedule, changed in hardship, and written off; and what `cuota verify` says about that order."""
+"""An order in memory whose plan is collected by schedule, changed in hardship, and written off; and what `cuota verify` says about it."""
 
 from __future__ import annotations
 

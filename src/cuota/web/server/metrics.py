@@ -91,7 +91,7 @@ def count_request(route: str, method: str, status: int, seconds: float) -> None:
 
 
 def samples(metric: Counter | Histogram, suffix: str) -> Iterator[Sample]:
-    """Return what this process has counted, without the counts of other processes: the samples of a metric whose names end in `suffix`."""
+    """Return what this process alone has counted: the samples of a metric whose names end in `suffix`."""
     for family in metric.collect():
         yield from (sample for sample in family.samples if sample.name.endswith(suffix))
 

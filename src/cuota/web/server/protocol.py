@@ -256,7 +256,7 @@ class BoundedProtocol(RefusingProtocol):
             if watch.late(self._since, HEAD_TICKS):
                 self._refuse(LATE_HEAD)
         elif watch.late(self._since, HEAD_TICKS if cycle is None else self._idle_ticks):
-            # Send no message: if a request is already on its way, the client would mistake the message for the answer to that request.
+            # Send no message: if a request is already on its way, the client would mistake the message for its answer.
             ENDED.labels("silent" if cycle is None else "idle").inc()
             self.transport.close()
 
