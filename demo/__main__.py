@@ -32,7 +32,7 @@ def main() -> int:
         print(
             f"cuota_demo: the back office at {settings.public_url}/orders asks for a login: staff, {settings.staff_password}"
         )
-    # After its shutdown, uvicorn raises the signal that stopped it again. Exit with 0 then.
+    # After its shutdown, uvicorn raises again the signal that stopped it. Exit with 0 in that case.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     uvicorn.run(
         make_app(settings),

@@ -22,15 +22,15 @@ from .store import Store
 from .web import HERE, SecurityHeaders, Shop, make_templates, page
 
 _PROBLEMS = {
-    400: ("That did not come through", "Go back, reload the page, and try again."),
+    400: ("We could not read that request", "Go back, reload the page, and try again."),
     401: (
         "The back office asks for a login",
-        "User and password stand where the shop was started: in its terminal.",
+        "The user name and password are in the terminal where the shop was started.",
     ),
     403: ("This page was open for too long", "For your safety, go back, reload the page, and try again."),
     404: ("We cannot find that page", "The address may be mistyped, or it belongs to another browser."),
     405: ("That does not work here", "Start again from the shop, please."),
-    413: ("That was too much", "The form was larger than the shop takes."),
+    413: ("That form is too large", "The shop does not accept forms of this size."),
     500: ("Something broke on our side", "Your cart is kept. Please try again in a minute."),
 }
 

@@ -71,7 +71,7 @@ async def carry_out(shop: Shop, order_id: str, operation: ShopOperation) -> str:
     """
     what = f"{show(operation.amount)} {DONE[operation.kind]}"
     if operation.state == "done":
-        return f"{what}. This was done before and is not done twice."
+        return f"{what}. This was done before, and was not done again."
     card = shop.store.signed.card(operation.number)
     calls = {"capture": shop.payments.capture, "void": shop.payments.void, "refund": shop.payments.refund}
     try:

@@ -106,8 +106,8 @@ def learn(shop: Shop, order: ShopOrder, payment: Payment) -> None:
 def as_told(shop: Shop, order: ShopOrder) -> Payment | None:
     """Return the state of an order from its webhooks; None if the shop must read it from the provider.
 
-    The shop must read it while the order is not decided, and while the shop moved money that no webhook has reported
-    yet.
+    The shop must read it while the order is not decided, and also if the shop has moved money that no webhook has
+    reported yet.
     """
     record = None if order.provider_order_id is None else shop.store.newest_record(order.provider_order_id)
     if record is None:

@@ -1,7 +1,7 @@
 """The staff's page of a dispute: the buyer's statement, and the shop's answer.
 
-A webhook reports a new dispute to the shop. Only then the shop reads the dispute from the provider, so an order without
-a dispute costs no call.
+A webhook reports a new dispute to the shop. The shop reads a dispute from the provider only after such a webhook, so an order
+without a dispute needs no call.
 """
 
 from __future__ import annotations

@@ -187,7 +187,7 @@ class Store:
         )
 
     def settle(self, number: int, status: str) -> bool:
-        """Store the provider's status of an order. A final status never changes. True if the status became final now."""
+        """Store the provider's status of an order. A final status never changes. Return True if the status became final now."""
         changed = self._db.execute(
             "UPDATE orders SET status = ? WHERE number = ? AND status <> ?"
             " AND status NOT IN ('Approved', 'Declined', 'Abandoned')",
@@ -250,7 +250,7 @@ class Store:
         return {row["reference"] for row in found}
 
     def keep_told(self, event: WebhookEvent, body: str) -> bool:
-        """Store the event and the body of a webhook. False if the event was stored before."""
+        """Store the event and the body of a webhook. Return False if the event was stored before."""
         inserted = self._db.execute(
             "INSERT INTO told (event_id, order_id, sequence, type, amount, message, happened, came, body)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (event_id) DO NOTHING",
@@ -272,7 +272,7 @@ class Store:
         return [row["body"] for row in self._db.execute("SELECT body FROM told")]
 
     def newest_record(self, order_id: str) -> JsonObject | None:
-        """Return the order's record in its newest event. That need not be the event that arrived last."""
+        """Return the order's record in its newest event. The newest event may have arrived before an older one."""
         row = self._db.execute(
             "SELECT body FROM told WHERE order_id = ? ORDER BY sequence DESC LIMIT 1", (order_id,)
         ).fetchone()

@@ -119,7 +119,7 @@ async def _capture(shop: Shop, order: ShopOrder) -> None:
 
 
 async def _cancel(shop: Shop, order: ShopOrder) -> None:
-    """Void the whole order, because the shop cannot charge its card. So the buyer pays nothing."""
+    """Void the whole order, because the shop cannot charge its card. The buyer then pays nothing."""
     reference = str(uuid.uuid5(uuid.UUID(order.checkout_key), "void"))
     operation = shop.store.write_down(ShopOperation(reference, order.number, "void", order.amount))
     shop.store.signed.over(order.number)

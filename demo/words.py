@@ -13,7 +13,7 @@ _CHECKOUT = {
 }
 _MOVE = {
     "order_not_completed": "The consumer has not paid this order, so nothing can be moved yet.",
-    "authorization_expired": "The authorization has expired: its uncaptured rest was voided.",
+    "authorization_expired": "The authorization has expired: the uncaptured amount was voided.",
     "duplicate_reference": "This reference was used before for a different amount. Reload the page and try again.",
     "invalid_amount": "Write an amount above zero with at most two decimals.",
     "order_not_found": "The payment provider does not know this order.",
@@ -50,7 +50,7 @@ _CARD = {
 def card_refused(reason: str) -> str:
     """Return the text for a buyer whose virtual card could not be charged."""
     why = _CARD.get(reason, "its details were not accepted")
-    return f"The card for this order was refused: {why}. The shop cancels the order, and what you paid goes back."
+    return f"The card for this order was refused: {why}. The shop cancels the order, and you get back what you paid."
 
 
 def move_failed(error: PaymentError, kind: str) -> str:
@@ -58,7 +58,7 @@ def move_failed(error: PaymentError, kind: str) -> str:
     if error.undecided:
         return (
             f"The payment provider did not answer, so it is not known whether the {kind} was made. "
-            "It is listed below: asking again is safe."
+            "It is listed below, and you can safely request it again."
         )
     if error.code in _LIMIT:
         name, done = _LIMIT[error.code]

@@ -33,7 +33,7 @@ export class Failure extends Error {
 const ATTEMPTS = 2;
 /** The timeout of a call, in milliseconds. */
 const PATIENCE = 12_000;
-/** How often `leave` is sent. An order cannot be left while a card is being charged, so `leave` is repeated. */
+/** `leave` is sent at most this many times. An order cannot be left while a card is being charged, so `leave` is repeated. */
 const LEAVES = 4;
 /** The pause between two attempts, in milliseconds. */
 const PAUSE = 800;
@@ -98,7 +98,7 @@ export function additionalHeader(data: unknown): string {
   try {
     if (isObject(data)) text = JSON.stringify(data);
   } catch {
-    // It cannot be written as JSON. The error follows below.
+    // The value cannot be written as JSON. The error is thrown below.
   }
   if (!text) throw new Failure(["additionalData must be an object."]);
   const bytes = Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte));

@@ -26,7 +26,7 @@ i:first-child { background: currentcolor }
   button:is(:disabled, [aria-disabled=true]) i:first-child { background: GrayText; border-color: GrayText } }
 `;
 
-/** Whether the button has integrationType="api". Upper and lower case count as the same, in the name and in the value. */
+/** Whether the button has integrationType="api". Case is ignored, in the name and in the value. */
 function isApi(button: Element): boolean {
   return [...button.attributes].some((each) => each.name.toLowerCase() === "integrationtype" && /^\s*api\s*$/i.test(each.value));
 }
@@ -102,7 +102,7 @@ export function define(start: Start): void {
     }
   }
 
-  // Suppresses every click on a disabled or busy button, also clicks by scripts.
+  // Suppresses every click on a disabled or busy button, including clicks by scripts.
   function guard(event: Event): void {
     const pressed = event.composedPath().find((each) => each instanceof PayButton);
     if (!pressed?.disabled && !pressed?.busy) return;
@@ -111,6 +111,6 @@ export function define(start: Start): void {
   }
 
   customElements.define("pay-button", PayButton);
-  // In the capture phase on the window, so that it runs before the page's own listeners.
+  // The guard listens in the capture phase on the window, so that it runs before the page's own listeners.
   addEventListener("click", guard, true);
 }

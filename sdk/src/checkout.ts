@@ -10,7 +10,7 @@ import { trace } from "./trace.ts";
 import { within } from "./waiting.ts";
 
 // All times are in milliseconds.
-/** How often to check whether the window is still open. */
+/** The pause between two checks whether the window is still open. */
 const WATCH = 250;
 /** After this time, the window tells the customer that opening is slow. */
 const SLOW = 4_000;
@@ -151,7 +151,7 @@ export class Checkout {
     } finally {
       clearTimeout(slow);
     }
-    // The checkout was left while the service was called. `leave` reads the answer.
+    // The checkout was closed before the service answered. `leave` reads the answer.
     if (!this.is("asking")) return;
     const { ended } = this.opened;
     if (ended && !this.hasCardToShow()) this.endedBefore(ended);
@@ -181,7 +181,7 @@ export class Checkout {
     else void this.callbacks.call("onError", ["The checkout page has not loaded yet. The connection may be slow."]);
   }
 
-  /** The last fallback, which always works: the merchant's page itself goes to the checkout, and later comes back. */
+  /** The last fallback, which always works: the merchant's page redirects to the checkout, which later redirects back. */
   private redirect(): void {
     if (!this.opened) return;
     this.surface?.close();

@@ -14,7 +14,7 @@ export function whereIs(src: string): Where | null {
   return { base: parts[1], inspect: new URLSearchParams(parts[2]).has("inspect") };
 }
 
-/** The same from the running script's element. If a bundler runs the script, use the element that has its address. */
+/** The base address and options of the running script. If a bundler runs the script, use an element with an address of pay.js. */
 export function baseOf(page: Document): Where | null {
   const running = page.currentScript as HTMLScriptElement | null;
   const scripts = [running, ...page.querySelectorAll<HTMLScriptElement>("script[src*='/v1/pay']")];

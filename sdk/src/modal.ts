@@ -101,7 +101,7 @@ export function openModal(origin: string, dismissed: () => void, refused: () => 
     event.preventDefault();
     dismiss();
   });
-  // At a second Escape, a browser may close the dialog by itself.
+  // After a second Escape, a browser may close the dialog without asking.
   dialog.addEventListener("close", dismiss);
   button.addEventListener("click", dismiss);
   trace("window", "modal opened");

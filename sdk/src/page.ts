@@ -1,5 +1,5 @@
-// The script of the checkout page in a popup or a frame. It exchanges messages with the merchant's page, that is with one
-// window of one origin. Without such a page it does nothing.
+// The script of the checkout page in a popup or a frame. It exchanges messages with the merchant's page, in one
+// window of one origin. Without such a page, this script does nothing.
 import type { CheckoutResult, CloseReason } from "../types/pay";
 import { type FromPage, isOrigin, judge, VERSION } from "./messages.ts";
 

@@ -35,7 +35,7 @@ export function openPopup(base: string): Surface | null {
   if (!opened || opened.closed) return null;
   const popup = opened;
   trace("window", "popup opened");
-  // While the popup loads its first page, browsers ignore a navigation by a script without a click. So wait until it loaded.
+  // While the popup loads its first page, browsers ignore a navigation by a script without a click. So wait for the first page.
   const loaded = () => {
     try {
       return popup.location.href !== "about:blank";

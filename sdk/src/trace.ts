@@ -26,7 +26,7 @@ export function trace(kind: Kind, what: string, data?: unknown): void {
 /** Whether the inspector is on. */
 export const inspected = (): boolean => on;
 
-/** Start recording. The returned feed passes all entries to a listener, from the first on. */
+/** Start recording. The returned feed passes all entries to a listener, beginning with the first. */
 export function record(): Feed {
   on = true;
   return (hear) => {

@@ -54,7 +54,7 @@ async def shop(service: Running, tmp_path_factory: pytest.TempPathFactory) -> As
 async def _answering(process: asyncio.subprocess.Process, url: str) -> None:
     async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
         for _ in range(2400):
-            assert process.returncode is None, "the shop could not start; its reason stands above"
+            assert process.returncode is None, "the shop could not start; the reason is in the output above"
             try:
                 await http.get(f"{url}/health")
             except httpx.HTTPError:

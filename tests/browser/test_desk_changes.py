@@ -147,10 +147,10 @@ async def test_an_owner_changes_the_bank_account_and_withdraws_the_change(
         await page.get_by_label(label, exact=True).fill("998877664433")
     await page.get_by_label("Reason").fill("another bank")
     await page.get_by_role("button", name="Change the bank account").click()
-    await expect(page.get_by_role("heading", name="A change waits")).to_be_visible()
+    await expect(page.get_by_role("heading", name="A change is waiting")).to_be_visible()
     await page.locator("#reason-withdraw").fill("not us")
     await page.get_by_role("button", name="Withdraw the change").click()
-    await expect(page.get_by_role("heading", name="A change waits")).to_be_hidden()
+    await expect(page.get_by_role("heading", name="A change is waiting")).to_be_hidden()
     await expect(page.get_by_text("The change was withdrawn.")).to_be_visible()
 
 

@@ -199,7 +199,7 @@ async def test_in_a_browser_without_passkeys_the_page_says_so(sit: Sit) -> None:
     one = await sit()
     await one.page.add_init_script("delete window.PublicKeyCredential")
     await one.leave()
-    await expect(one.page.get_by_text("This browser has no passkeys here.")).to_be_visible()
+    await expect(one.page.get_by_text("This browser does not support passkeys here.")).to_be_visible()
     await expect(one.page.get_by_role("button", name="Sign in with a passkey")).to_be_hidden()
     await expect(one.page.get_by_role("button", name="Mail me a link")).to_be_visible()
 
@@ -213,7 +213,7 @@ async def test_without_script_the_sign_in_page_offers_only_the_mailed_link(
         await expect(page.get_by_role("button", name="Sign in with a passkey")).to_be_hidden()
         await page.get_by_label("E-mail").fill("ana@shop.example")
         await page.get_by_role("button", name="Mail me a link").click()
-        await expect(page.get_by_role("heading", level=1)).to_have_text("Look at your mail")
+        await expect(page.get_by_role("heading", level=1)).to_have_text("Check your e-mail")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

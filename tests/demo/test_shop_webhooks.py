@@ -92,7 +92,7 @@ async def test_a_webhook_updates_the_shop_s_order_without_a_call_to_the_provider
 async def test_an_order_without_a_deciding_webhook_is_read_from_the_provider(
     shop: Browser, network: Network
 ) -> None:
-    assert "no webhook has come" in (await shop.http.get("/orders/1001")).text
+    assert "no webhook has arrived" in (await shop.http.get("/orders/1001")).text
     await tell(shop, event(1, "order.created", "Created"))
     network.answers = [provider]
     network.calls.clear()

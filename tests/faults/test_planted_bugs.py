@@ -29,14 +29,17 @@ def bugged() -> Iterator[Shop]:
 
 
 BUGS: dict[str, tuple[Drive, str]] = {
-    "answer before commit": (drives.killed_after, "and it is not there"),
+    "answer before commit": (drives.killed_after, "but the database has no such movement"),
     "event in a second transaction": (drives.killed_at_save, "events are numbered"),
-    "timeout around COMMIT": (drives.hung_at_save, "is there, and nobody was told so"),
-    "marked before sent": (drives.killed_at_send, "is marked delivered, and never arrived"),
-    "float amounts": (drives.odd_amount, "asked for 29, told 28"),
+    "timeout around COMMIT": (
+        drives.hung_at_save,
+        "is in the database, but no client got an answer that says so",
+    ),
+    "marked before sent": (drives.killed_at_send, "is marked delivered, but never arrived"),
+    "float amounts": (drives.odd_amount, "requested 29, answered 28"),
     "plan cut from the front": (drives.voided, "the plan is"),
-    "rejected key burnt": (drives.refused_and_freed, "told taken"),
-    "tenant left out": (drives.strangers, "(not theirs): told applied"),
+    "rejected key burnt": (drives.refused_and_freed, "answered taken"),
+    "tenant left out": (drives.strangers, "(not theirs): answered applied"),
     "retry that changes its key": (drives.card_cut, "no charge of ours"),
     "claim without its predicate": (drives.calm_load, "arrived 2 times"),
     "reservations not counted": (limits.two_at_once, "owes more than the limit"),

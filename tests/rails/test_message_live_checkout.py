@@ -31,7 +31,7 @@ async def test_a_checkout_accepts_the_sent_code_and_does_not_show_it(
             running = beside(context, Clock())
             async with make_merchant(running) as merchant, running.client() as http:
                 await _walk(running, hook, Visitor(http), await merchant.create())
-                assert (await inbox_text(http)).count("none land here") == 1
+                assert (await inbox_text(http)).count("none appear here") == 1
 
 
 async def _walk(running: Beside, hook: Hook, visitor: Visitor, order: dict[str, Any]) -> None:

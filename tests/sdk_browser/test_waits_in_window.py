@@ -39,7 +39,7 @@ async def test_on_complete_is_called_after_the_approval_and_the_payment_and_not_
     await place.get_by_role("heading", name=LOOKING).wait_for()
     assert await all_heard(tab) == []
     await reviews.approve(service, await waiting(service, merchant))
-    await place.get_by_role("link", name="Look again").click()
+    await place.get_by_role("link", name="Check again").click()
     await press_pay(place)
     await heard(tab, "onComplete")
     assert await the_order(service, merchant) == "Approved"
@@ -61,7 +61,7 @@ async def test_closing_the_window_keeps_the_order_and_a_click_opens_it_again(
     again = await opening.value
     await again.get_by_role("heading", name=LOOKING).wait_for()
     await reviews.decline(service, await waiting(service, merchant))
-    await again.get_by_role("link", name="Look again").click()
+    await again.get_by_role("link", name="Check again").click()
     await tab.wait_for_function("heard.filter((each) => each.name === 'onClose').length === 2")
     told = await tab.evaluate("heard.filter((each) => each.name === 'onClose').map((each) => each.value)")
     assert told == ["closed_by_customer", "declined"]

@@ -11,5 +11,5 @@ from httpx._transports import default
 
 
 def load_once() -> None:
-    """From now on, clients with the same TLS options share one SSL context."""
+    """Make all later clients with the same TLS options share one SSL context."""
     default.create_ssl_context = cache(default.create_ssl_context)  # type: ignore[attr-defined]

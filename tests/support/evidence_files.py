@@ -1,4 +1,4 @@
-"""Small whole files of every type that a dispute takes. Chromium made the pictures: 8 by 8 pixels of one color."""
+"""Small complete files of every type that a dispute accepts. Chromium made the pictures: 8 by 8 pixels of one color."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ LONG = bool(os.environ.get("FAULTS_LONG"))
 def seed_of_campaign(variable: str = "FAULTS_SEED") -> int:
     """Return the seed of a campaign, and print it: the one in the environment, or another in each run of `make faults`.
 
-    The suite takes the same seed in every run, so that it does not fail by chance on what nobody has changed.
+    The suite takes the same seed in every run, so that it does not fail at random when nobody has changed the code.
     """
     seed = int(os.environ.get(variable) or (secrets.randbelow(10**6) + 1 if LONG else 7))
     print(f"{variable}={seed}")

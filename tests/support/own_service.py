@@ -21,7 +21,7 @@ from support.makers import Clock, Merchant, Running, make_merchant
 
 
 class InProcess(Running):
-    """Start a service that is called without a socket. Each exchange is checked against the contract."""
+    """A running service that is called without a socket. Each exchange is checked against the contract."""
 
     def client(self, **more: Any) -> httpx.AsyncClient:
         return super().client(transport=httpx.ASGITransport(app=self.app), **more)

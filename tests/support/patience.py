@@ -18,7 +18,7 @@ _SESSION = {
 }
 # In a batch, a request still waits only briefly for a locked row.
 _TOGETHER = {name: value for name, value in _SESSION.items() if name != "lock_timeout"}
-# The statement's own limit ends it before the session is given up as hanging.
+# The statement's own time limit ends the statement before the session counts as hanging.
 _MODULE = {"WAIT_SECONDS": SECONDS / 3, "CONNECT_SECONDS": SECONDS / 3, "HANGS_SECONDS": 2.0 * SECONDS}
 _PRODUCT = (
     {name: pool.SESSION[name] for name in _SESSION},
@@ -28,13 +28,13 @@ _PRODUCT = (
 
 
 def be_patient() -> None:
-    """Give the pools that are opened from now on longer limits."""
+    """Give longer limits to all pools that are opened from now on."""
     _take(_SESSION, _TOGETHER, _MODULE)
 
 
 @contextmanager
 def as_in_production() -> Iterator[None]:
-    """Inside, pools are opened with the limits of the product."""
+    """Inside the block, pools are opened with the service's normal limits."""
     _take(*_PRODUCT)
     try:
         yield

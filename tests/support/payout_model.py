@@ -99,7 +99,7 @@ class Model:
         self.settle(order, cents)
 
     def settle(self, order: OrderModel, cents: int) -> None:
-        """The consumer got `cents` back in another way, so the dispute withholds that much less."""
+        """Reduce the withheld amount by `cents`, because the consumer got them back in another way."""
         less = min(order.withheld, cents)
         order.withheld -= less
         self.line("dispute_released", less)

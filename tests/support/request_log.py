@@ -1,4 +1,4 @@
-"""Calls in the request log of a merchant: those that wait are written, read, and copied."""
+"""Writes, reads and copies the calls in a merchant's request log."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.makers import Merchant
 
 
 async def written(shop: Merchant, limit: int = 1000) -> list[ApiRequest]:
-    """Write what waits. Return the merchant's calls, newest first."""
+    """Write the queued calls. Return the merchant's calls, newest first."""
     log = shop.service.app.service.requests
     assert log is not None
     await log.flush()
@@ -22,7 +22,7 @@ async def written(shop: Merchant, limit: int = 1000) -> list[ApiRequest]:
 
 
 def copy_of(call: ApiRequest, request_id: UUID) -> NewApiRequest:
-    """Return the same call with another id, to be written."""
+    """Return a copy of the call with another id, for a test to write."""
     _, client_id, address, method, route, order_id, *others = astuple(call)
     return NewApiRequest(
         str(request_id), client_id, address, method, route, str(order_id) if order_id else None, *others

@@ -1,4 +1,4 @@
-"""Waiting for a condition, in place of a sleep whose length fits one machine and not another."""
+"""Waits for a condition. A fixed sleep would be too short on a slow machine, and too long on a fast one."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ async def test_the_staff_reads_a_dispute_sends_evidence_and_appeals(shop: Staffe
     here = f"{path}/disputes/{dispute.dispute_id}"
     assert f'href="{here}"' in (await shop.http.get(path)).text
     page = (await shop.http.get(here)).text
-    for text in ("Dispute of $40.00", "It never came", "&lt;b&gt;Nothing&lt;/b&gt; came.", "Answer until"):
+    for text in ("Dispute of $40.00", "It never came", "&lt;b&gt;Nothing&lt;/b&gt; came.", "Answer by"):
         assert text in page, text
     assert (await posted(shop, here, answer="evidence", text=" ")).headers["location"] == here
     assert "Write what happened." in (await shop.http.get(here)).text

@@ -1,6 +1,6 @@
 """Writes CSV (RFC 4180, UTF-8) without formulas that a spreadsheet would execute.
 
-A file is written page by page, so its size costs no memory.
+A file is written page by page, so a large file needs no more memory than a small one.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def rows_of(rows: Iterable[Iterable[object]]) -> bytes:
 async def stream(
     request: Request, pages: AsyncIterator[bytes], name: str, more: Mapping[str, str] | None = None
 ) -> Response:
-    """Answer with a file `NAME.csv` that is written while it is read. `more` are further headers."""
+    """Answer with a file `NAME.csv`. Each page of rows is read from the database when it is sent. `more` are further headers."""
     headers = {
         **(more or {}),
         "Content-Disposition": f'attachment; filename="{name}.csv"',

@@ -125,7 +125,7 @@ async def answer(
         raise
     if not stored_by_run:
         # A dry run, or a call that moves no money, has no transaction in which it could have stored the answer. If storing it fails,
-        # the caller gets it all the same. Only a caller that does not receive it finds the key free after the lease.
+        # the caller still gets the answer. If that answer is lost too, the key is free again when the lease ends.
         stored = seal.close(content) if seal else content
         with afterwards("the answer for an Idempotency-Key"):
             await idempotency.finish(pool, merchant_id, key, lease, 200, stored)
@@ -138,7 +138,7 @@ async def _free(pool: Session, merchant_id: UUID, key: str, lease: UUID) -> None
         try:
             await idempotency.release(pool, merchant_id, key, lease)
         except GONE:
-            # The session's node died. A new session may be at another node. A second release changes nothing.
+            # The session's node died. Try once more: a new session may be at another node, and a second release changes nothing.
             await idempotency.release(pool, merchant_id, key, lease)
 
 

@@ -1,6 +1,6 @@
 """Payouts and settlement lines as CSV (RFC 4180, UTF-8). docs/payouts.md explains the columns.
 
-The file is written while it is read, page by page, so its size costs no memory. Columns are only ever added at the end.
+The file is sent page by page, so a large file needs no more memory than a small one. Columns are only ever added at the end.
 """
 
 from __future__ import annotations

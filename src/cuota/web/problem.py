@@ -23,7 +23,7 @@ STATUS: Mapping[Code, tuple[int, str]] = {
     Code.ORIGIN_NOT_REGISTERED: (403, "This page may not start a checkout"),
     Code.NOT_FOUND: (404, "There is no such thing"),
     Code.ORDER_NOT_FOUND: (404, "There is no such order"),
-    Code.METHOD_NOT_ALLOWED: (405, "Not with this method"),
+    Code.METHOD_NOT_ALLOWED: (405, "This method is not allowed here"),
     Code.IDEMPOTENCY_IN_PROGRESS: (409, "The first request is still running"),
     Code.BODY_TOO_LARGE: (413, "The body is too large"),
     Code.UNSUPPORTED_MEDIA_TYPE: (415, "Send JSON in UTF-8"),

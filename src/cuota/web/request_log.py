@@ -208,7 +208,7 @@ class RequestLog:
 
 
 def _masked(body: bytes, size: int, mask: Callable[[Any], Any]) -> tuple[str | None, dict[str, Any]]:
-    """Return the masked text of a body, or a note in brackets; and the masked object, empty if the body is no object."""
+    """Return the masked text of a body, or a note in brackets; and the masked object, empty if the body is not a JSON object."""
     if not size:
         return None, {}
     if size > LONGEST_BODY:
@@ -217,7 +217,7 @@ def _masked(body: bytes, size: int, mask: Callable[[Any], Any]) -> tuple[str | N
         value = mask(_decoder.decode(body))
         return encode(value).decode(), value if isinstance(value, dict) else {}
     except (ValueError, ArithmeticError, RecursionError, TypeError):
-        return f"({size:,} bytes that are no JSON)", {}
+        return f"({size:,} bytes that are not JSON)", {}
 
 
 def _order_id(told: dict[str, Any], path_id: str) -> str | None:

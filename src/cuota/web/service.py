@@ -55,9 +55,9 @@ class CallLog(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """The resources of one process. Each process makes one `Service`. `mover` is there in a sandbox's serving process.
+    """The resources of one process. Each process makes one `Service`. `mover` is set only in a sandbox's serving process.
 
-    `requests` is the request log, unless it is off.
+    `requests` is the request log; None if the log is off.
     """
 
     context: Context

@@ -14,7 +14,7 @@ _GROUPS = {row.path: row.area.group for row in ROUTES}
 
 
 def counted() -> TrafficTotals:
-    """Return what this process, and no other, has counted since its start."""
+    """Return what this process alone has counted since its start."""
     errors: dict[str, int] = defaultdict(int)
     below: dict[str, list[int]] = defaultdict(list)
     for sample in samples(REQUESTS, "_total"):
@@ -24,7 +24,7 @@ def counted() -> TrafficTotals:
         below[sample.labels["route"]].append(int(sample.value))
     groups: dict[str, Traffic] = defaultdict(Traffic)
     for route, counts in below.items():
-        # Each bucket of the metrics counts the ones before it, too; the last counts all.
+        # Each bucket of the metrics includes the counts of the buckets before it; the last includes all.
         buckets = tuple(after - before for before, after in pairwise([0, *counts]))
         assert len(buckets) == BUCKETS
         group = _GROUPS.get(route, OTHER)

@@ -45,7 +45,7 @@ class UploadedForm:
 
 @asynccontextmanager
 async def upload_place(sender: UUID) -> AsyncIterator[None]:
-    """Wait for this sender's turn, and for one of the AT_ONCE places. Raises Refused(unavailable) after WAIT_SECONDS."""
+    """Wait for this sender's turn, then for one of the AT_ONCE places: each at most WAIT_SECONDS. Raises Refused(unavailable)."""
     global _places  # noqa: PLW0603, a semaphore belongs to the loop that first uses it
     if _places is None:
         _places = asyncio.Semaphore(AT_ONCE)

@@ -1,4 +1,4 @@
-"""Inputs that break payment services, for `POST /order`: B the body, U addresses."""
+"""Inputs that break payment services, for `POST /order`. Names that begin with B are bodies; those with U are addresses."""
 
 from __future__ import annotations
 

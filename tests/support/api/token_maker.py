@@ -19,7 +19,7 @@ ABSENT = object()
 
 
 async def signing_key(service: Running, algorithm: Algorithm = "ES256") -> SigningKey:
-    """The key that the service signs with at this moment (ES256), or a key that an earlier release made (RS256)."""
+    """Return the key with which the service signs now (ES256), or a key as an earlier release made it (RS256)."""
     keys = service.app.service.keys
     await keys.load()
     if algorithm == "ES256":
@@ -61,7 +61,7 @@ async def forge(
     algorithm: Algorithm = "ES256",
     **changes: Any,
 ) -> str:
-    """A token signed with the service's own key, whose claims and header are changed."""
+    """Return a token signed with the service's own key, with changed claims and header."""
     key = await signing_key(merchant.service, algorithm)
     whole = {"alg": algorithm, "kid": key.kid, "typ": "at+jwt", **(header or {})}
     whole = {name: value for name, value in whole.items() if value is not ABSENT}
@@ -69,7 +69,7 @@ async def forge(
 
 
 def signed(header: dict[str, Any], claims: dict[str, Any], key: SigningKey) -> str:
-    """A token with exactly this header, signed by the key's own algorithm, whatever the header says."""
+    """Return a token with exactly this header, signed with the key's own algorithm even if the header names another."""
     head, body = (_encoded(json.dumps(part).encode()) for part in (header, claims))
     algorithm = jws.JWSRegistry(algorithms=["ES256", "RS256"]).get_alg(str(key.alg))
     return f"{head}.{body}.{_encoded(algorithm.sign(f'{head}.{body}'.encode(), key))}"

@@ -9,7 +9,7 @@ from playwright.async_api import Browser, async_playwright, expect
 
 from support.needed import needed
 
-# Third-party cookies are blocked, as in more and more browsers.
+# Third-party cookies are blocked, as in a growing number of browsers.
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --test-third-party-cookie-phaseout"
@@ -23,7 +23,7 @@ DISABLED = (
     "AvoidCorsURLLoaderRestartOnRedirect", "OptimizationHints", "NetworkTimeServiceQuerying", "AimEnabled",
     "PreconnectToSearch",
 )  # fmt: skip
-# This timeout only ends a test that hangs. It promises nothing about speed.
+# This timeout only ends a test that hangs. It is not a limit on the service's speed.
 PATIENCE_MS = 60_000
 
 

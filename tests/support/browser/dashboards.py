@@ -23,7 +23,7 @@ HOW = pytest.mark.parametrize(
 
 
 def is_page(row: Route, area: Area) -> bool:
-    """True if the route shows a page of the area at a fixed address. An export is a download, so no page."""
+    """Return whether the route shows a page of the area at a fixed address. An export is a download, not a page."""
     fixed = "{" not in row.path and not row.path.endswith("/export")
     return row.area is area and "GET" in row.methods and fixed
 

@@ -7,14 +7,14 @@ from contextlib import asynccontextmanager
 
 from support.own_service import Own
 
-# The code of a lock that was not available in time: the statement is certainly not applied.
+# The error code for a lock that was not available in time. PostgreSQL has not applied the statement.
 BUSY = """CREATE FUNCTION is_busy() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN RAISE EXCEPTION 'the test lets this fail' USING ERRCODE = 'lock_not_available'; END $$"""
 
 
 @asynccontextmanager
 async def failing(own: Own, table: str, event: str, when: str = "true") -> AsyncIterator[None]:
-    """Inside, each such write fails: `event` is INSERT, UPDATE or DELETE, `when` a condition on NEW and OLD."""
+    """Inside the block, each such write fails: `event` is INSERT, UPDATE or DELETE, `when` a condition on NEW and OLD."""
     async with own.owner() as owner:
         await owner.execute(BUSY)
         await owner.execute(

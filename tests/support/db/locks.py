@@ -16,7 +16,7 @@ CANCEL = f"SELECT pg_cancel_backend(pid) {_THAT_WAIT}"
 
 
 class Holder:
-    """A transaction of the database's owner that holds locks, and a second session that watches who waits."""
+    """A transaction of the database's owner that holds locks, and a second session that sees which sessions wait."""
 
     def __init__(self, holding: asyncpg.Connection, watching: asyncpg.Connection) -> None:
         self._holding = holding
@@ -27,9 +27,9 @@ class Holder:
         return await self._holding.fetch(sql, *values)
 
     async def until_waits(self, acting: asyncio.Future[Any], count: int = 1) -> None:
-        """Return as soon as so many sessions of this database wait for a lock. `acting` must not end before that.
+        """Return as soon as `count` sessions of this database wait for a lock. `acting` must not end before that.
 
-        The second session has no transaction: inside one, PostgreSQL shows only the sessions that were there at the first look.
+        The second session has no transaction: inside one, PostgreSQL shows only the sessions that existed at the first query.
         """
         while await self._watching.fetchval(WAITING) < count:
             assert not acting.done(), f"nothing waited for a lock: {acting}"
@@ -48,8 +48,8 @@ class Holder:
 async def holder(where: dict[str, Any]) -> AsyncIterator[Holder]:
     """Open a transaction that ends with the block, and is committed.
 
-    PostgreSQL never ends it to resolve a deadlock: it looks for deadlocks only in a session that waits for deadlock_timeout. So the
-    session that begins to wait last must be another one.
+    PostgreSQL never ends this transaction to resolve a deadlock: only a session that has waited for deadlock_timeout looks for
+    deadlocks, and here that timeout is ten minutes. So another session must be the last one to begin waiting.
     """
     holding, watching = await asyncpg.connect(**where), await asyncpg.connect(**where)
     try:
@@ -64,10 +64,10 @@ async def holder(where: dict[str, Any]) -> AsyncIterator[Holder]:
 async def deadlocked(
     where: dict[str, Any], act: Callable[[], Awaitable[Any]], first: str, middle: str, last: str
 ) -> Any:
-    """Bring `act` into a deadlock, which PostgreSQL resolves by ending the statement of `act`. Return the result of `act`.
+    """Make `act` deadlock. PostgreSQL resolves the deadlock by ending the statement of `act`. Return the result of `act`.
 
     `act` locks the rows of the three statements in this order. It waits for `middle` until another transaction, which holds
-    `last`, waits for `first`. So it is `act` that begins to wait last.
+    `last`, waits for `first`. So `act` is the last one to begin waiting.
     """
     async with holder(where) as other:
         await other.run(last)

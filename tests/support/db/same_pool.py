@@ -6,10 +6,10 @@ from cuota.db.pool import Pool
 
 
 class SamePool(Pool):
-    """The sessions of `pool`. They rest with `pool` after use, so that closing `pool` does not wait until they have rested here."""
+    """The sessions of `pool`. After use, they return to `pool`, so closing `pool` does not wait for this pool to release them."""
 
     def __init__(self, pool: Pool, *, batches: bool = False) -> None:
-        """With `batches`, also the sessions for batches."""
+        """With `batches`, lend the sessions for batches too."""
         shared = pool._shared if batches else None
         super().__init__(pool._pool, shared._pool if shared else None)
         self._kept = pool._kept

@@ -60,7 +60,7 @@ class Nodes:
         return int(row["groupid"])
 
     def kill(self, node: int) -> None:
-        """End every process of this node at once, as when the power is cut."""
+        """End every process of this node at the same moment, as in a power failure."""
         if self.folder is not None:
             os.killpg(int((self.folder / f"node{node}" / "pid").read_text()), signal.SIGKILL)
         else:

@@ -48,7 +48,7 @@ class Campaign:
     forgiven: set[str] = field(default_factory=set)
 
     def known(self, books: Books) -> None:
-        """Problems that the card network already had before this campaign do not count."""
+        """Store the problems that the card network already had before this campaign, so that they do not count."""
         self.forgiven = set(snapshot.take(books, []).cards)
 
     def merchant(self, orders: int) -> Merchant:
@@ -81,7 +81,7 @@ class Campaign:
         stories, strange = read(self.journal.path)
         seen = snapshot.take(self.books, [merchant.merchant_id for merchant in self.merchants])
         arrived = {(body["orderId"], body["sequence"]) for body in list(self.hooks.bodies)}
-        # This second reading has every row of the snapshot, because clients write to the journal before they send.
+        # This second reading covers every row of the snapshot, because clients write to the journal before they send.
         intended, _ = read(self.journal.path)
         found = checker.problems(stories, seen, intended, settled=settled, arrived=arrived)
         self.samples += 1
@@ -117,13 +117,13 @@ class Campaign:
         return Counter(story.told.result if story.told else "unanswered" for story in stories)
 
     def hurry(self) -> None:
-        """End the leases of dead processes at once. They would end by themselves in less than a minute."""
+        """End the leases of dead processes now. Otherwise the leases would expire within a minute."""
         self.books.rows(
             "UPDATE idempotency_keys SET lease_ends_at = now() WHERE created_at < now() - interval '4 s'"
         )
 
     def minute_later(self) -> None:
-        """Let a minute pass at once: claims of dead workers end, and failed deliveries are tried again."""
+        """Move the clock by a minute: claims of dead workers expire, and failed deliveries are retried."""
         self.books.rows(
             "INSERT INTO sandbox_clock (ahead) VALUES (interval '1 minute')"
             " ON CONFLICT (single) DO UPDATE SET ahead = sandbox_clock.ahead + excluded.ahead"
@@ -182,8 +182,8 @@ async def battered(
             fell = await asyncio.to_thread(strike, under.service, blow, chance)
             fallen[blow.name] += fell
             took = f" for {blow.seconds:.1f} s" if blow.seconds else ""
-            print(f"  {blow.name}{took}{'' if fell else ': was not there'}", flush=True)
-        # In a short campaign, perhaps no fault found its process. Then inject more faults.
+            print(f"  {blow.name}{took}{'' if fell else ': found no process to strike'}", flush=True)
+        # In a short campaign, perhaps no fault found a running process. In that case, inject more faults.
         if fallen.total():
             break
     try:

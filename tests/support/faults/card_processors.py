@@ -93,7 +93,7 @@ class StripeBeside:
         return self.call(self.stand_in.intents.books(charge_id))
 
     def settings(self) -> dict[str, str]:
-        """The settings of a service that charges cards with this stand-in."""
+        """Return the settings of a service that charges cards with this stand-in."""
         keys = self.stand_in.stripe_keys
         return {
             "CUOTA_CARD_RAIL": "stripe",
@@ -106,14 +106,14 @@ class StripeBeside:
 
 @contextlib.contextmanager
 def simulated_shop() -> Iterator[tuple[Shop, Processor]]:
-    """A shop of a service with failpoints and the simulated processor."""
+    """Yield a shop of a service with failpoints, and the simulated processor."""
     with struck_shop() as shop:
         yield shop, SimulatedProcessor()
 
 
 @contextlib.contextmanager
 def stripe_shop() -> Iterator[tuple[Shop, Processor]]:
-    """A shop of a service with failpoints and the stand-in for Stripe."""
+    """Yield a shop of a service with failpoints, and the stand-in for Stripe."""
     beside = StripeBeside()
 
     class Served(StruckService):
@@ -147,7 +147,7 @@ def complete(shop: Shop, processor: Processor, order: dict[str, Any], number: st
             struck = not shop.service.file.exists()
             if (struck or again) and shop.books.one(CHARGING, order["orderId"]):
                 # A charge without an answer is looked up after a while, and a charge that nobody confirms is given up
-                # after 20 minutes. Let that time pass at once.
+                # after 20 minutes. Move the clock past that time.
                 shop.later("2 minutes")
         again = True
     assert status == "Approved"

@@ -54,7 +54,7 @@ def _order(facts: Facts) -> Found:
         if posted.get(kind, 0) != total:
             yield f"the ledger holds {posted.get(kind, 0)} of {kind}s, the order says {total}"
     if facts.captured + facts.voided > facts.amount or facts.refunded > facts.captured:
-        yield f"beyond its limits: {facts.captured}, {facts.voided}, {facts.refunded} of {facts.amount}"
+        yield f"over the limit: captured {facts.captured}, voided {facts.voided}, refunded {facts.refunded} of {facts.amount}"
     if (rows := sum(count for *_, count, _ in facts.ledger)) != facts.transfers:
         yield f"{rows} rows in the ledger, the order counts {facts.transfers}"
     yield from (f"key applied {n} times: {key}" for key, n in facts.applied.items() if n > 1)
@@ -90,7 +90,7 @@ def _plan(facts: Facts) -> Found:
         expected[number] -= less
         left -= less
     if [amount for _, amount, _ in facts.plan] != expected:
-        yield f"the plan is {[amount for _, amount, _ in facts.plan]}, it ought to be {expected}"
+        yield f"the plan is {[amount for _, amount, _ in facts.plan]}, not {expected}"
 
 
 def _acknowledged(stories: Sequence[Story], seen: Snapshot) -> Found:
@@ -107,9 +107,9 @@ def _acknowledged(stories: Sequence[Story], seen: Snapshot) -> Found:
         if told.result in {"applied", "repeated", "taken"}:
             row = (intent.operation, intent.reference, told.amount)
             if intent.order not in seen.orders or row not in seen.orders[intent.order].rows:
-                yield f"intent {intent.number}: told {told.result} {row}, and it is not there"
+                yield f"intent {intent.number}: answered {told.result} {row}, but the database has no such movement"
             if told.result in {"applied", "repeated"} and told.amount != intent.amount:
-                yield f"intent {intent.number}: asked for {intent.amount}, told {told.amount}"
+                yield f"intent {intent.number}: requested {intent.amount}, answered {told.amount}"
 
 
 def _nothing_else(stories: Sequence[Story], seen: Snapshot, *, settled: bool) -> Found:
@@ -123,7 +123,7 @@ def _nothing_else(stories: Sequence[Story], seen: Snapshot, *, settled: bool) ->
     for facts in seen.orders.values():
         for kind, reference, amount in facts.movements:
             if reference != OWN and amount not in may[facts.order, kind, reference]:
-                yield f"order {facts.order}: {kind} {reference} of {amount} is there, and nobody was told so"
+                yield f"order {facts.order}: {kind} {reference} of {amount} is in the database, but no client got an answer that says so"
 
 
 def _created(stories: Sequence[Story], seen: Snapshot, *, settled: bool) -> Found:
@@ -137,13 +137,13 @@ def _created(stories: Sequence[Story], seen: Snapshot, *, settled: bool) -> Foun
             continue
         found = by_reference[intent.merchant, intent.reference]
         if len(found) > 1:
-            yield f"intent {intent.number}: one order asked for, {len(found)} are there"
+            yield f"intent {intent.number}: requested one order, but the database has {len(found)}"
         if told is not None and told.result == "applied":
             rows = [(facts.order, facts.amount) for facts in found]
             if (told.order, intent.amount) not in rows:
-                yield f"intent {intent.number}: told order {told.order} of {intent.amount}, there are {rows}"
+                yield f"intent {intent.number}: answered order {told.order} of {intent.amount}, but the database has {rows}"
         elif found and settled:
-            yield f"intent {intent.number}: an order is there, and nobody was told so"
+            yield f"intent {intent.number}: an order is in the database, but no client got an answer that says so"
 
 
 def _strangers(stories: Sequence[Story]) -> Found:
@@ -155,7 +155,7 @@ def _strangers(stories: Sequence[Story]) -> Found:
         if told is None or told.result == "put off":
             continue
         if intent.wrong and (told.result, told.code) != ("refused", reasons[intent.wrong]):
-            yield f"intent {intent.number} ({intent.wrong}): told {told.result} {told.code}"
+            yield f"intent {intent.number} ({intent.wrong}): answered {told.result} {told.code}"
         if not intent.wrong and told.result == "refused" and told.code not in lawful:
             yield f"intent {intent.number} ({intent.operation}): refused as {told.code}"
 
@@ -165,7 +165,7 @@ def _marked(seen: Snapshot, arrived: Arrived) -> Found:
     for facts in seen.orders.values():
         for sequence, _ in facts.delivered:
             if (facts.order, sequence) not in arrived:
-                yield f"order {facts.order}: event {sequence} is marked delivered, and never arrived"
+                yield f"order {facts.order}: event {sequence} is marked delivered, but never arrived"
 
 
 def unanswered(stories: Sequence[Story]) -> list[str]:

@@ -57,7 +57,7 @@ def on_small_disks() -> Iterator[Service]:
 
 
 def wal_of(service: Service) -> Path:
-    """The disk of the write-ahead log."""
+    """Return the disk of the write-ahead log."""
     return service.data / "pg" / "pg_wal"
 
 
@@ -69,12 +69,14 @@ def _at_rest(service: Service) -> bool:
 def _disk(folder: Path, size: str, like: os.stat_result) -> Iterator[None]:
     """Mount a small disk in place of this folder, with the owner and mode of another folder."""
     if not shutil.which("mount"):
-        pytest.skip("a full disk is not tried: there is no `mount` here (apt-get install mount)")
+        pytest.skip("a full disk is not tested: there is no `mount` here (apt-get install mount)")
     options = f"size={size},mode={stat.S_IMODE(like.st_mode):o},uid={like.st_uid},gid={like.st_gid}"
     command = ["mount", "-t", "tmpfs", "-o", options, "cuota-small-disk", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        pytest.skip(f"a full disk is not tried: it needs the right to mount, as root has it. {done.stderr}")
+        pytest.skip(
+            f"a full disk is not tested: that needs the right to mount, which root has. {done.stderr}"
+        )
     try:
         yield
     finally:
@@ -134,7 +136,7 @@ def failing_fsync(pids: Sequence[int], notes: Path, *, followed: bool = False) -
             until(lambda: tracer.poll() is not None or all(map(_is_traced, pids)), 60)
             if tracer.poll() is not None and not (notes.exists() and notes.read_text()):
                 errors.seek(0)
-                pytest.skip(f"errors of fsync are not tried: it needs the right to trace: {errors.read()}")
+                pytest.skip(f"fsync errors are not tested: that needs the right to trace: {errors.read()}")
             yield
         finally:
             # The tracer releases every process that it still traces.
@@ -143,7 +145,7 @@ def failing_fsync(pids: Sequence[int], notes: Path, *, followed: bool = False) -
 
 
 def _is_traced(pid: int) -> bool:
-    """The tracer may have ended already, because an error of another traced process ended all of them."""
+    """Return whether a process is traced, or has ended. An error of one traced process may end all of them."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:

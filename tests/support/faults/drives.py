@@ -26,7 +26,7 @@ Drive = Callable[[Shop, Campaign], list[str]]
 
 
 def sent(under: Campaign, *intents: Intent) -> None:
-    """One patient client of the first merchant. It believes every answer."""
+    """Send operations with one patient client of the first merchant, which believes every answer."""
     (front,) = under.storefronts(under.service.url, 1, longest=10.0)
     front.believes = 1.0
 
@@ -123,7 +123,7 @@ def strangers(shop: Shop, under: Campaign) -> list[str]:
 
 
 def card_cut(shop: Shop, under: Campaign) -> list[str]:
-    """The request to charge the card is lost, so that a worker sends it again.
+    """Lose the request to charge the card, so that a worker sends the request again.
 
     If only the answer is lost, the consumer's page finds the charge, and nothing is sent again.
     """

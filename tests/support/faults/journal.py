@@ -27,7 +27,8 @@ class Intent:
 
 @dataclass(frozen=True)
 class Told:
-    """The definite answer: applied, repeated (it was applied before), refused, or postponed (and not sent again)."""
+    """The definite answer: `applied`, `repeated` (this request was applied before), `taken` (its reference belongs to another
+    request), `refused`, or `put off` (nothing was applied, and the client does not send the request again)."""
 
     result: str
     amount: int = 0

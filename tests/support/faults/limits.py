@@ -24,13 +24,13 @@ OWED = """SELECT p.consumer_id, sum(o.amount + o.fee)::bigint AS owed, max(d.cre
 
 
 def _buys(address: str, phone: str) -> None:
-    """The consumer has an ordinary name, because the sandbox approves its test name whatever that consumer owes."""
+    """Buy as a consumer with an ordinary name, because the sandbox approves its test name regardless of the debt."""
     with contextlib.suppress(httpx.HTTPError, CannotWalk):
         walk(address, "approved", phone=phone, surname="Rivera")
 
 
 def two_at_once(shop: Shop, under: Campaign) -> list[str]:
-    """The save of one of them is slow, so that the other one is decided meanwhile."""
+    """Pay two orders of one consumer at the same moment. The save of one is slow, so that the other is decided meanwhile."""
     phone = phone_number()
     body = {**ORDER, "amount": LARGE, "merchant": {**ORDER["merchant"], "statusCallbackUrl": shop.hooks.url}}
     orders = [shop.ask("/order", body).json() for _ in range(2)]

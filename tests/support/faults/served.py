@@ -27,10 +27,10 @@ READY_SECONDS = 120.0
 
 
 def until(true: Callable[[], object], seconds: float = 120.0) -> None:
-    """Wait until a condition is true. Fails with its name if it never is."""
+    """Wait until a condition is true. Fails if that takes longer than `seconds`."""
     deadline = time.monotonic() + seconds
     while not true():
-        assert time.monotonic() < deadline, "waited in vain"
+        assert time.monotonic() < deadline, "the condition did not become true in time"
         time.sleep(0.02)
 
 

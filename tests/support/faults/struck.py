@@ -23,7 +23,7 @@ STRIKE = Path(__file__).parents[2] / "faults" / "strike"
 
 
 class StruckService(Service):
-    """Return the environment of a `cuota serve` with failpoints. They do nothing until a test arms one."""
+    """A `cuota serve` with failpoints. They do nothing until a test arms one."""
 
     @property
     def file(self) -> Path:
@@ -47,7 +47,7 @@ class StruckService(Service):
 
 
 class BuggedService(StruckService):
-    """Return an environment with failpoints and planted bugs. Each bug is inactive until a test names it: see
+    """A `cuota serve` with failpoints and planted bugs. Each bug is inactive until a test names it: see
     `strike/strike_bugs.py`."""
 
     @property
@@ -110,7 +110,7 @@ def receiver() -> Iterator[Receiver]:
         request_queue_size = 128
 
         def handle_error(self, *_: object) -> None:
-            """The process that sent the request was killed, so an error here is expected."""
+            """Ignore the error. It is expected, because the process that sent the request was killed."""
 
     server = Server(("127.0.0.1", 0), Handler)
     got.url = f"http://127.0.0.1:{server.server_port}/hooks"
@@ -133,7 +133,7 @@ class World:
     headers: dict[str, str]
 
     def call(self, method: str, path: str, **more: Any) -> httpx.Response:
-        """A merchant that repeats a request until it has a definite answer."""
+        """Send a request as the merchant, and repeat it until the answer is definite."""
         found: list[httpx.Response] = []
 
         def answered() -> bool:

@@ -31,7 +31,7 @@ CHARGING = "SELECT charging IS NOT NULL FROM orders WHERE order_id = $1::text::u
 
 
 def _walk(address: str) -> None:
-    """One consumer's attempt, with a phone number of its own."""
+    """Try to complete a checkout as a consumer with a new phone number."""
     with contextlib.suppress(httpx.HTTPError, CannotWalk):
         walk(address, "approved", phone=phone_number())
 
@@ -91,7 +91,7 @@ class Shop:
             while consumer.is_alive():
                 consumer.join(0.2)
                 if self.books.one(CHARGING, made["orderId"]) and not self.service.file.exists():
-                    # A charge without an answer is looked up after a while. Let that time pass at once.
+                    # A charge without an answer is looked up after a while. Move the clock past that time.
                     self.later("20 seconds")
         assert status == "Approved", status
         return str(made["orderId"])

@@ -20,7 +20,7 @@ async def agreed(own: Own, order_id: UUID) -> Agreed:
 
 
 def set_clock(own: Own, at: datetime) -> None:
-    """Move the service's clock to this instant. It then runs on."""
+    """Move the service's clock to this instant. The clock then continues to run."""
     clock = own.service.clock
     clock.ahead += at - clock.now() + timedelta(seconds=1)
 

@@ -44,7 +44,7 @@ BROWSER = Place("browser", "127.0.0.1")
 
 
 async def filled(context: Context) -> NewCredentials:
-    """A text in every column that the secret key encrypts."""
+    """Store a value in every column that the secret key encrypts. Return the new merchant's credentials."""
     made = await create_merchant(context, MerchantTerms(name="Shop"))
     merchant_id = made.merchant.merchant_id
     for kind in SecretKind:
@@ -84,7 +84,7 @@ async def filled(context: Context) -> NewCredentials:
 
 
 async def change_a_plan(context: Context, merchant_id: UUID) -> None:
-    """A plan is changed in hardship, the message about it is sent, and the consumer is blocked."""
+    """Change a plan in hardship, store the text of the message about it, and block the consumer."""
     new, consumer_id = made_orders.created(merchant_id), new_id()
     assert await outcomes.create(context.pool, new)
     now = context.now()
@@ -106,7 +106,7 @@ def _link_of(address: str | None) -> tuple[UUID, str]:
 
 
 async def set_up_apps(context: Context, merchant_id: UUID) -> None:
-    """Two people sign in to the merchant's dashboard: one has an authenticator app, the other is setting one up."""
+    """Sign two people in to the merchant's dashboard: one has an authenticator app, the other is setting one up."""
     for email, ends in (("ana@shop.example", True), ("ben@shop.example", False)):
         person = await invite(context, merchant_id, OPERATOR, "Ana", email, Role.OWNER, "new", mail=False)
         link = _link_of(await make_link(context, person, mail=False))
@@ -120,7 +120,7 @@ async def set_up_apps(context: Context, merchant_id: UUID) -> None:
 
 
 async def set_up_operators_apps(context: Context) -> None:
-    """The same for two people of the operator."""
+    """Do the same for two people of the operator."""
     for email, ends in (("ana@operator.example", True), ("ben@operator.example", False)):
         person = await invite_operator(
             context, COMMAND_LINE, "Ana", email, OperatorRole.OWNER, "new", mail=False

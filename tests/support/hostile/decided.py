@@ -1,4 +1,4 @@
-"""Lists the rows of bad_inputs.csv that a decision overrides, and the rows that another test covers completely."""
+"""Lists the rows of bad_inputs.csv whose answer a design decision replaces, and the rows that another test covers completely."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from dataclasses import dataclass
 DECIDED: dict[str, tuple[str, str]] = {
     "B42": ("413", "section 3: a body over 256 KiB"),
     "G02": ("404, of 10 KB 414", "an address over 8 KiB is refused before any route sees it"),
-    "G05": ("200", "section 4: an answer is JSON, whatever is accepted"),
+    "G05": ("200", "section 4: an answer is JSON, even if the Accept header names another type"),
     "A08": (
         "401 within 5 seconds",
         "section 2: a revoked credential's tokens stop within 5 seconds on every process",
     ),
-    "A11": ("401 431", "section 3: no valid token is 401; a head over its bound never reaches the token"),
+    "A11": (
+        "401 431",
+        "section 3: no valid token is 401; a head over its limit is refused before the token is read",
+    ),
     "S05": ("401, no GUID 400", "section 3: a field rule broken on the SDK's authorization call is 400"),
     "W07": ("an attempt ends within 12 s", "section 9: a 2xx within 10 seconds acknowledges"),
-    "K01": ("404 410", "a link that leads nowhere is 404, one whose time or order is over is 410"),
+    "K01": ("404 410", "an invalid link is 404; a link whose time or order has ended is 410"),
 }
 
 

@@ -30,7 +30,7 @@ BACK = {"redirectConfirmUrl": "http://127.0.0.1:9/yes", "redirectCancelUrl": "ht
 
 
 class WideService(Service):
-    """Use a risk policy that approves everybody, because risk is not tested here."""
+    """A service with a risk policy that approves everybody, because risk is not tested here."""
 
     @property
     def environment(self) -> dict[str, str]:

@@ -29,7 +29,7 @@ DETAILS = {"email": MAIL, "given_names": "Wilhelmina", "surname": "Approvetest"}
 
 
 class LoudService(WideService):
-    """Start the service at log level debug, with a one-time code that the test can search for."""
+    """A service at log level debug, with a one-time code that the test can search for."""
 
     @property
     def environment(self) -> dict[str, str]:

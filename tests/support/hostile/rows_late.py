@@ -11,7 +11,7 @@ from support.webhook.listeners import Serve, listening, read_request
 
 
 def answering_after(seconds: float) -> Serve:
-    """A receiver that answers 200 after this many seconds."""
+    """Run a receiver that answers 200 after this many seconds."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await read_request(reader)

@@ -21,7 +21,7 @@ def text(shop: Merchant, **more: Any) -> bytes:
 
 
 async def refused(row: Row, code: str, answers: list[httpx.Response]) -> None:
-    """Each request must get the row's status and this code."""
+    """Assert that each answer has the row's status and this code."""
     assert_answers(row, {int(row.expect[:3])}, answers)
     assert {answer.json()["code"] for answer in answers} == {code}, row
 

@@ -26,7 +26,7 @@ def encoded(value: str | bytes) -> str:
 
 
 async def unauthorized(world: World, tokens: list[str]) -> None:
-    """Each of these tokens must be refused."""
+    """Assert that each of these tokens is refused."""
     good = await forge(world.merchant)
     assert (await shown(world.merchant, good)).status_code == 200
     for token in tokens:

@@ -31,14 +31,14 @@ def new_number() -> str:
 
 @dataclass
 class Plan:
-    """Make an approved order of a shop."""
+    """An approved order of a shop, as its consumer sees it in the account."""
 
     shop: Merchant
     order: dict[str, Any]
 
     @property
     def path(self) -> str:
-        """Open the plan's page."""
+        """The path of the plan's page."""
         return f"/account/plans/{self.shop.merchant_id}/{self.order['orderId']}"
 
     async def due(self) -> None:

@@ -13,9 +13,9 @@ REVIEW_TEXTS = [
     "Nothing has been charged. Nothing is charged before you confirm.",
     "If the answer is yes, the message has a link. You confirm the order once more and pay, until 3:00 PM EST.",
     "If the answer is no, you get the reasons in writing, and can choose another way to pay in the shop.",
-    "You need not wait here: you can close this page. If you leave it open, it shows the answer by itself.",
+    "You do not have to wait here: you can close this page. If you leave it open, it shows the answer automatically.",
 ]
-REVIEWED_NOTICE = "We have looked at your order, and you can complete it now, until 3:00 PM EST. Nothing was charged so far."
+REVIEWED_NOTICE = "We reviewed your order. You can complete it until 3:00 PM EST. Nothing has been charged."
 SHOP = "http://127.0.0.1:8001/confirm?token=6c1f"
 LONG_SHOP = "The Extraordinarily Comprehensive Outdoor, Camping & Mountaineering Equipment Company of Northern California"
 BRAND: Context = {"name": "Pay in four", "logo": None, "stylesheet": None}
@@ -115,9 +115,8 @@ def code(**more: object) -> Context:
 
 def details(**more: object) -> Context:
     """Return the data of step 3."""
-    return page(
-        "Your details", "So that we know who pays and where the card is billed.", 3, states=STATES, **more
-    )
+    lead = "We need to know who pays and where the card is billed."
+    return page("Your details", lead, 3, states=STATES, **more)
 
 
 def pay(**more: object) -> Context:
@@ -138,7 +137,7 @@ def pay(**more: object) -> Context:
 
 def review(answer: str, **more: object) -> Context:
     """Return the data of the page that waits for a person."""
-    lead = f"We need a little more time for this one: a person looks at it. The answer comes {answer}."
+    lead = f"We need a little more time: a person is reviewing your order. The answer comes {answer}."
     return page("We are looking at your order", lead, texts=REVIEW_TEXTS, **more)
 
 

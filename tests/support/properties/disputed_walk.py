@@ -1,6 +1,6 @@
 """A walk of refunds, disputes, chargebacks, voids, card refunds, payouts and payments in every order, against a small model.
 
-The model counts cents by hand: who has paid what, and who has what back.
+The model counts cents by hand: who has paid how much, and who got how much back.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOVES = st.sampled_from(["accept", "expire", "decide_for_merchant", "decide_for_
 
 
 class DisputeWalk(RuleBasedStateMachine):
-    """The rules are what can happen; the invariants say that nobody is credited twice, and nothing withheld is paid out."""
+    """The rules are the possible events. The invariants say that nobody is credited twice, and that nothing withheld is paid out."""
 
     @initialize(
         data=st.data(), amount=st.integers(4, 6000), auto=st.booleans(), later=st.sets(st.integers(2, 4))
@@ -49,7 +49,7 @@ class DisputeWalk(RuleBasedStateMachine):
         return sum(self.back.values())
 
     def tally(self, outcome: Outcome) -> None:
-        """Count the new card refunds. None goes to a card whose bank has that money already."""
+        """Count the new card refunds. No refund goes to a card whose bank already took that money back."""
         for each in outcome.card_refunds:
             charge = each.charge_id
             self.back[charge] = self.back.get(charge, 0) + each.amount
@@ -166,7 +166,7 @@ class DisputeWalk(RuleBasedStateMachine):
         self.book.pay_out()
         order = self.book.order
         withheld = sum(each.withheld for each in self.book.open)
-        # What was paid out before may be more than is due by now; then nothing more is paid.
+        # Earlier payouts may exceed what is due now. In that case, nothing more is paid.
         assert self.book.pay_out() == 0
         assert self.book.paid_out >= order.captured - order.refunded - withheld
 
@@ -183,7 +183,7 @@ class DisputeWalk(RuleBasedStateMachine):
         undecided = sum(each.amount for each in self.book.chargebacks() if each.is_open)
         losses = held(self.book.transfers).get(Account.LOSSES, 0)
         owed = order.amount + order.fee - order.voided - order.refunded - order.fee_returned
-        # What the consumer has paid for good and still owes is what the goods that stay cost.
+        # The consumer's final payments and remaining debt together equal the price of the goods that the consumer keeps.
         assert paid - self.to_cards - taken + undecided + losses + unpaid == owed
         assert order.refunded + order.disputed + order.charged_back <= order.captured
 

@@ -1,4 +1,4 @@
-"""An order in memory whose plan is collected by schedule, changed in hardship, and written off; and what verify says about it."""
+"""An order in memory whose plan is collected by schedule, changed in hardship, and written off; and what `cuota verify` says about it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from support.core.values import TODAY
 from support.properties.book import Book
 
 WRITE_OFF_DAYS = 30
-# Wide, so that a walk may do much.
+# These limits are wide, so that a walk can make many changes.
 POLICY = HardshipPolicy(move_days=10_000, pause_days=10_000, payments=12, fee_a_year=0)
 ABOUT = ChangedOrder("Alder & Oak", "A-1042", "USD", TODAY, "hash")
 _CARD = PlanCard("card_token", "visa", "4242")
@@ -71,7 +71,7 @@ class HardshipBook(Book):
         return change
 
     def write_off(self) -> Outcome | None:
-        """Let the worker write off what is overdue for long."""
+        """Let the worker write off what has been overdue for a long time."""
         outcome = write_off(self.order, self.parts, WRITE_OFF_DAYS, self.now, self.new_id)
         return None if outcome is None else self.save(outcome)
 

@@ -1,4 +1,4 @@
-"""What changes in hardship should make of a plan, worked out another way than core does. Nothing here imports the service."""
+"""A model of a plan's changes in hardship, computed differently than in core. This module imports nothing of the service."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ class HardshipModel(Model):
         return super().pay(number, charged)
 
     def write_off(self, number: int) -> None:
-        """The consumer did not pay this installment for a long time."""
+        """Write off an installment that the consumer has not paid for a long time."""
         self.lost |= {number}
 
     def postpone(self, days: int) -> None:
-        """Every payment that is left is later by these days."""
+        """Move every remaining payment later by this many days."""
         for number in self.changeable():
             self.days[number] += timedelta(days=days)
 
     def divide(self, parts: int, every: int, first: date) -> None:
-        """Deal the cents that are left anew, one by one, to as many installments."""
+        """Divide the remaining cents again, one by one, among this many installments."""
         left = self.changeable()
         unpaid = [n for n in self.days if n not in self.paid and n not in self.lost]
         unpaid += range(len(self.days) + 1, len(self.days) + parts + 1)

@@ -39,7 +39,7 @@ class RealCardRail:
 
 
 class RealMessageRail:
-    """Stands for a message rail that is no simulator; it is created and never called."""
+    """Stands for a real message rail: it is created, but never called."""
 
     shown_code = None
 

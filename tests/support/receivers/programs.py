@@ -28,7 +28,7 @@ LANGUAGES = ("python", "node", "php")
 
 
 def command(language: str, port: int) -> list[str]:
-    """The text in its first lines of output that shows that it has started."""
+    """Return the command that starts the example receiver in this language."""
     if language == "python":
         return [sys.executable, str(DOCS / "receivers/receiver.py")]
     program = needed(language)
@@ -76,7 +76,7 @@ async def started(language: str, inbox: Path, webhook: str, signing: str) -> Asy
 
 async def _listening(process: asyncio.subprocess.Process, port: int) -> None:
     for _ in range(300):
-        assert process.returncode is None, "the receiver could not start; its reason stands above"
+        assert process.returncode is None, "the receiver could not start; the reason is in the output above"
         try:
             _, writer = await asyncio.open_connection("127.0.0.1", port)
         except OSError:

@@ -1,4 +1,4 @@
-// The merchant's own script: callbacks that write down what they were told, and a button that opens the checkout.
+// The merchant's own script: callbacks that record their arguments, and a button that opens the checkout.
 const given = JSON.parse(document.getElementById("signed").textContent);
 const merchant = location.pathname.split("/")[2];
 
@@ -10,7 +10,7 @@ const said = document.getElementById("said");
 const told = (name) => async (value) => {
   heard.push({name, value, at: Date.now()});
   said.textContent = `${name}: ${value.orderId || String(value)}`;
-  // Asked at this very moment, by the merchant's server.
+  // The merchant's server reads the order at this moment.
   if (name === "onComplete") heard.push({name: "status", value: await (await fetch(`/status/${merchant}?order=${value.orderId}`)).json()});
   if (window.hold) await window.hold;
   heard.push({name: `${name} done`, value: null});
@@ -32,7 +32,7 @@ window.buy = () => {
 
 const button = document.getElementById("buy");
 if (button && button.localName === "pay-button" && !button.hasAttribute("integrationtype")) {
-  // Signed when it is asked for, as a shop with a cart does it.
+  // The request is signed at the click, as by a shop with a cart.
   button.addEventListener("pay-checkout", (event) => {
     event.detail.request = Promise.resolve(given.body);
     event.detail.signature = Promise.resolve(given.signature);
@@ -40,7 +40,7 @@ if (button && button.localName === "pay-button" && !button.hasAttribute("integra
   });
 } else button?.addEventListener("click", window.buy);
 
-// A shop that opens the checkout by itself: no click, and the script is not there yet.
+// A shop that opens the checkout without a click, before the script has loaded.
 if (location.pathname.endsWith("/unasked")) {
   window.buy();
   window.loadPay();

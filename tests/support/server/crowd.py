@@ -66,7 +66,7 @@ async def known(admission: Admission, *callers: str) -> None:
 
 
 async def gone_round() -> None:
-    """Wait until the event loop has run everything that was ready."""
+    """Wait until the event loop has run all callbacks that were ready."""
     for _ in range(3):
         await asyncio.sleep(0)
 

@@ -1,4 +1,4 @@
-"""Requests for attempts at request smuggling: a proxy and a server could read them differently."""
+"""Requests that attempt request smuggling: a proxy and a server could read them differently."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _BANK = """<!doctype html><html lang="en"><head><title>Stand-in for the bank</ti
 
 
 def json_answer(status: int, said: Json) -> Response:
-    """An answer of the API, which a page may read too."""
+    """Return an answer of the API, which scripts of any page may read."""
     headers = {"Access-Control-Allow-Origin": "*", "Request-Id": "req_standin"}
     if isinstance(said, Replayed):
         headers["Idempotent-Replayed"] = "true"
@@ -31,18 +31,18 @@ def json_answer(status: int, said: Json) -> Response:
 
 
 def script(text: str) -> Response:
-    """Stripe.js."""
+    """Return the script of Stripe.js."""
     return Response(text, media_type="application/javascript")
 
 
 def bank(intent: Json) -> Response:
-    """The page at which a consumer confirms a payment."""
+    """Return the page on which a consumer confirms a payment."""
     amount = f"{intent['amount'] / 100:.2f}"
     return HTMLResponse(_BANK.format(amount=amount, currency=intent["currency"].upper()))
 
 
 def gone() -> Response:
-    """There is nothing to confirm here."""
+    """Return the page that says that the payment no longer waits for a confirmation."""
     return HTMLResponse("<!doctype html><title>Too late</title><p>This payment no longer waits.</p>", 410)
 
 

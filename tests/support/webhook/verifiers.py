@@ -19,7 +19,7 @@ NODE = Path(__file__).with_name("node")
 
 @dataclass
 class Node:
-    """Return a folder in which the pinned library is installed."""
+    """A folder in which the pinned library is installed."""
 
     folder: Path
 

@@ -170,7 +170,7 @@ async def test_production_has_no_inbox(service: Running, method: str) -> None:
 
 async def test_an_inbox_that_gets_no_messages_says_why(quiet: Beside) -> None:
     live = beside(quiet.context, Clock(), settings=replace(quiet.settings, message_rail="live"))
-    assert "Messages go by the rail that CUOTA_MESSAGE_RAIL names" in (await get(live)).text
+    assert "Messages are sent by the rail that CUOTA_MESSAGE_RAIL names" in (await get(live)).text
 
 
 async def test_if_a_text_cannot_be_sent_the_error_is_beside_the_number_and_the_text_can_be_requested_again(

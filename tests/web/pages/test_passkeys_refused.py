@@ -245,7 +245,7 @@ async def test_a_browser_gets_a_limited_number_of_challenges(keyed: Browsers) ->
     assert (answer.status_code, answer.json()["error"]) == (429, TOO_OFTEN)
     # The mailed link still works.
     page = await one.staff.open(f"{one.root}/sign-in")
-    assert (await one.staff.send("sign-in", email="ana@shop.example")).heading == "Look at your mail", (
+    assert (await one.staff.send("sign-in", email="ana@shop.example")).heading == "Check your e-mail", (
         page.text
     )
 

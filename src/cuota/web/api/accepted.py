@@ -22,7 +22,7 @@ def wants_csv(request: Request, reader: Reader, given: Mapping[str, str]) -> boo
     if csv:
         for name in _PAGING:
             if name in given:
-                message = "belongs to JSON pages; a CSV has everything: leave it out"
+                message = "is only for JSON pages; a CSV file has all entries: leave it out"
                 reader.fail(name, WrongField("invalid", message))
     return csv
 

@@ -1,4 +1,4 @@
-"""Who makes a change by the API, for the merchant's audit log."""
+"""Finds out who makes a change through the API, for the merchant's audit log."""
 
 from __future__ import annotations
 

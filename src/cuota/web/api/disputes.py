@@ -82,7 +82,7 @@ async def dispute_file(request: Request) -> Response:
 
 
 def dispute_id_of(request: Request) -> UUID:
-    """Return the dispute's id in the path. Raises Refused(dispute_not_found) for a text that is no id."""
+    """Return the dispute's id in the path. Raises Refused(dispute_not_found) for a text that is not an id."""
     text = request.path_params["dispute_id"]
     if not _GUID.fullmatch(text):
         raise dispute_not_found()

@@ -89,7 +89,7 @@ async def _bodies(context: Context, merchant: Merchant, places: list[FeedPositio
 async def event_item(request: Request) -> Response:
     """Return one event."""
     if request.path_params["event_id"] == "replay":
-        # This is the path /events/replay, which has POST only.
+        # The path is /events/replay, which accepts only POST.
         raise HTTPException(405, headers={"Allow": "POST"})
     merchant = await merchant_of(request)
     context = service_of(request).context

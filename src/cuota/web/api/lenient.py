@@ -129,7 +129,7 @@ def _amounts(source: dict[str, Any]) -> dict[str, Any]:
 
 
 def _side_amount(value: Any) -> Any:
-    """Normalize an amount that is only informative, so that spaces around it are acceptable."""
+    """Normalize an amount that is only informative. Spaces around it are removed first."""
     return plain_amount(value.strip() if isinstance(value, str) else value)
 
 

@@ -33,7 +33,7 @@ _ALL = (
     ),
     Listed("virtual-card", "Virtual cards", "A card for the order, for shops that can only charge cards."),
     Listed("gateway", "Gateway and shop systems", "A signed form or link, and the API for shop systems."),
-    Listed("webhooks", "Webhooks", "Receivers to copy, retries, the order of events, and replay."),
+    Listed("webhooks", "Webhooks", "Sample receivers, retries, the order of events, and replay."),
     Listed("client", "The Python client", "Calls, retries, signatures and events in Python."),
     Listed(
         "desk", "The dashboard", "Your staff finds, captures and refunds orders; roles and the audit log."

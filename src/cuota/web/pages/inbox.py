@@ -44,7 +44,7 @@ async def inbox(request: Request) -> Response:
     own = origin_of(service.settings.public_url)
     lead = f"What consumers were sent, newest first. Nothing leaves the sandbox; the last {KEPT:,} are kept."
     if service.settings.message_rail != "sandbox":
-        lead = "Messages go by the rail that CUOTA_MESSAGE_RAIL names, so none land here."
+        lead = "Messages are sent by the rail that CUOTA_MESSAGE_RAIL names, so none appear here."
     context: PageContext = {
         "page": {"title": "Inbox", "lead": lead, "step": None, "steps": 0},
         "sandbox": True,

@@ -1,4 +1,4 @@
-"""The error page of the gateway, if it refuses a merchant's request that a shopper's browser sent.
+"""The error page that the gateway shows if it refuses a merchant's request that a shopper's browser sent.
 
 The page has a link back to the shop, and the reasons for the merchant's developer.
 """
@@ -18,7 +18,7 @@ MOST_REASONS = 20
 _LONGEST = 300
 _WRONG = (
     "This payment could not be started",
-    "The shop asked for it in a way that we cannot read. Nothing was charged.",
+    "The shop sent a request that we cannot read. Nothing was charged.",
 )
 _RANGE = (
     "This payment could not be started",

@@ -187,7 +187,7 @@ CHECKOUT_ERRORS = PageForm(
     nowhere=("There is no such page", "Open the payment again from the shop. Nothing was changed."),
     ours=(
         "We cannot answer right now",
-        "Please look again in a moment. Your order is kept, and nothing is charged twice.",
+        "Please try again in a moment. Your order is kept, and nothing is charged twice.",
     ),
 )
 ACCOUNT_ERRORS = PageForm(
@@ -197,7 +197,7 @@ ACCOUNT_ERRORS = PageForm(
     ),
     ours=(
         "We cannot answer right now",
-        "Please look again in a moment. Your plans are as they were, and nothing is charged twice.",
+        "Please try again in a moment. Your plans are as they were, and nothing is charged twice.",
     ),
     home=("/account", "See your plans"),
 )
@@ -206,7 +206,7 @@ BANK_ERRORS = PageForm(
     nowhere=("There is no such page", "Go back to the page on which you paid. Nothing was changed."),
     ours=(
         "We cannot answer right now",
-        "Please look again in a moment. Nothing is charged twice.",
+        "Please try again in a moment. Nothing is charged twice.",
     ),
 )
 

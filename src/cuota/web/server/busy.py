@@ -41,7 +41,7 @@ class BusyAnswers:
     """Makes the answers to refused requests."""
 
     def __init__(self, public_url: str, headers: Headers) -> None:
-        """`headers` are the header fields that the edge adds to every answer, besides the request id."""
+        """`headers` are the header fields, other than the request id, that the edge adds to every answer."""
         self._headers = headers
         # The start of the answers that are sent this second, by area.
         self._fields: Headers = []

@@ -66,7 +66,7 @@ class Watch:
     """The clock that times the connections of one server.
 
     `ticks` counts up while at least one connection is open. A late tick counts only once: a paused process reads
-    nothing, and the pause must not make a client time out. After the tick `last` a stopping process waits for no more
+    nothing, and the pause must not make a client time out. After the tick `last`, a stopping process no longer waits for
     requests.
     """
 
@@ -98,7 +98,7 @@ class Watch:
     def late(self, since: int, ticks: int) -> bool:
         """Return whether a wait that began at the tick `since` is over.
 
-        It is over after more than `ticks` ticks, or when the stopping process waits no longer. The result is never true
+        It is over after more than `ticks` ticks, or when the stopping process no longer waits. The result is never true
         too early, and is true at most one tick too late.
         """
         return self.ticks - since > ticks or self.ticks > self.last

@@ -1,4 +1,4 @@
-"""The edge: the code that every request passes first and last.
+"""The edge: the code through which every request passes first and last.
 
 The edge gives each request an id and a route, asks admission control for a place, calls the handler, turns every
 exception into an answer, adds security headers, and writes one log line and the metrics.
@@ -34,7 +34,7 @@ from cuota.web.server.token_client import read_client
 from cuota.web.service import Service
 
 log = logging.getLogger("cuota.request")
-# Answers to these methods have a body, and no preflight request is among them.
+# `refuse_at_once` answers only these methods: their answers have a body, and they are never preflight requests.
 _PLAIN = {b"GET": "GET", b"POST": "POST"}
 # The target of most requests: a path without escapes, empty segments and a slash at its end, and perhaps a query.
 _TARGET = re.compile(rb"((?:/[^/%?#\x80-\xff]+)+)(?:\?.*)?", re.DOTALL)
@@ -131,7 +131,7 @@ class Edge:
         return headers
 
     def _ended(self, scope: Scope, status: int, seconds: float) -> None:
-        """Note the end of a request, in the request log of its merchant too."""
+        """Log the end of a request, and also record it in the request log of its merchant."""
         _note(scope, status, seconds)
         if self.service.requests is not None and (record := scope.get("record")) is not None:
             self.service.requests.end(record, scope, status, seconds)

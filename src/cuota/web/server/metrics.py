@@ -38,21 +38,21 @@ if values.ValueClass.__name__ != "MutexValue":
     values.ValueClass = values.MultiProcessValue(process_identifier=partial(int, os.getpid()))  # type: ignore[no-untyped-call]
 REQUESTS = Counter("cuota_requests", "Requests answered", ["route", "method", "status"])
 LATENCY = Histogram("cuota_request_seconds", "Time from request head to answer", ["route"], buckets=BOUNDS)
-ORDERS = Counter("cuota_orders", "Orders that came to a status since the service started", ["status"])
+ORDERS = Counter("cuota_orders", "Orders that reached a status since the service started", ["status"])
 EVENTS = Counter("cuota_events", "Events since the service started", ["type"])
 DECISIONS = Counter(
     "cuota_decisions",
-    "Risk decisions since the service started, by the weightiest reason of each",
+    "Risk decisions since the service started, by the main reason of each",
     ["outcome", "reason"],
 )
 REVIEWS = Counter("cuota_reviews", "Reviews that ended since the service started", ["state"])
-# The series of all states exist from the start, as below.
+# Create the series of all states at the start, for the reason given at _CODES_REFUSED.
 _REVIEWS = {state: REVIEWS.labels(state) for state in (*ReviewState,)[1:]}
-# Every process counts the same rows, so the highest of their values is shown.
+# Every process counts the same rows, so the metric shows the highest value of all processes.
 REVIEWS_WAIT = Gauge(
     "cuota_reviews_open", "Reviews that wait for a person", ["time"], multiprocess_mode="livemax"
 )
-REFUSALS = Counter("cuota_refused", "Requests refused before any work, for want of a place", ["why"])
+REFUSALS = Counter("cuota_refused", "Requests refused before any work, because no place was free", ["why"])
 REFUSED = {why: REFUSALS.labels(why) for why in ("full", "share", "creation")}
 CODES = Counter("cuota_codes", "One-time codes by text since the service started", ["outcome"])
 _CODES = {outcome: CODES.labels(outcome) for outcome in ("sent", "failed")}
@@ -91,7 +91,7 @@ def count_request(route: str, method: str, status: int, seconds: float) -> None:
 
 
 def samples(metric: Counter | Histogram, suffix: str) -> Iterator[Sample]:
-    """Return what this process, and no other, has counted: the samples of a metric whose names end in `suffix`."""
+    """Return what this process alone has counted: the samples of a metric whose names end in `suffix`."""
     for family in metric.collect():
         yield from (sample for sample in family.samples if sample.name.endswith(suffix))
 
@@ -145,8 +145,8 @@ def count_logged(outcome: str, calls: int = 1) -> None:
 class Sparing:
     """Limits the CPU time of `make`, an expensive function that anybody may trigger.
 
-    In each second `make` may use the part `share` of the process's time (0.1 is a tenth). When that is used up, calls
-    return the last result. `spent` is a clock of CPU seconds; `now` is a clock of elapsed seconds that never goes
+    In each second, `make` may use the fraction `share` of the process's time (0.1 is a tenth). When that time is used up,
+    calls return the last result. `spent` is a clock of CPU seconds; `now` is a clock of elapsed seconds that never goes
     backward.
     """
 

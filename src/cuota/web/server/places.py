@@ -11,7 +11,7 @@ from cuota.web.server.metrics import REFUSED
 # The lowest, first and highest number of places. The lowest is well above one: when the operating system pauses the
 # process for a moment, all the requests of that moment arrive at once, and that is not an overload.
 LEAST, START, MOST = 64, 192, 1_024
-assert LEAST < START < MOST, "the number of places must be able to move both ways"
+assert LEAST < START < MOST, "the number of places must be able to rise and fall"
 # The average time of a call in seconds: up to QUICK is fast, above SLOW is slow. An average of up to SLOWER times the time
 # without load is never slow: a distant database makes every call slow, and fewer places would not help.
 QUICK, SLOW, SLOWER = 0.1, 0.4, 3.0

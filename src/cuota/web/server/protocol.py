@@ -256,12 +256,12 @@ class BoundedProtocol(RefusingProtocol):
             if watch.late(self._since, HEAD_TICKS):
                 self._refuse(LATE_HEAD)
         elif watch.late(self._since, HEAD_TICKS if cycle is None else self._idle_ticks):
-            # Send no message: if a request is already on its way, the client would take the message for its answer.
+            # Send no message: if a request is already on its way, the client would mistake the message for its answer.
             ENDED.labels("silent" if cycle is None else "idle").inc()
             self.transport.close()
 
     def _refuse(self, refusal: Refusal) -> None:
-        """Send the reason and close. Send nothing if the client would take the reason for the answer to another request."""
+        """Send the reason and close. Send nothing if the client would mistake the reason for the answer to another request."""
         ENDED.labels(refusal.reason).inc()
         cycle = self.cycle
         if cycle is None or cycle.response_complete:

@@ -284,7 +284,7 @@ async def test_a_fourth_statement_within_an_hour_waits_and_refused_ones_do_not_c
     for text, status in [("", 400), ("a", 303), ("", 400), ("b", 303), ("c", 429)]:
         answer = await consumer.http.post(action, data=held | {"text": text}, files=none)
         assert answer.status_code == status, text
-    assert "You can go on from" in answer.text
+    assert "You can try again at" in answer.text
     assert 0 < int(answer.headers["retry-after"]) <= 3600
     (dispute,) = await disputes_of(plan)
     written = await statements(shop.service.context, shop.merchant_id, dispute.dispute_id)

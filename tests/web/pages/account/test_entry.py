@@ -153,7 +153,7 @@ async def test_after_an_hour_the_session_has_ended_and_the_page_says_so(
     )
     page = await consumer.send("pay")
     assert page.answer.url.path == "/account"
-    assert "An hour after your code you are signed out" in page.text
+    assert "We sign you out an hour after each code" in page.text
     page = await consumer.open("/account")
     assert page.form("phone")
     page = await consumer.enter()

@@ -68,8 +68,8 @@ async def test_at_the_limit_the_page_says_when_to_try_again_and_then_it_works(
     page = await consumer.pay(plan)
     assert page.status == 429
     assert TOO_OFTEN in page.text
-    assert "You can go on from" in page.text
-    assert "Payments on their dates are made as planned." in page.text
+    assert "You can try again at" in page.text
+    assert "Scheduled payments are made as planned." in page.text
     assert page.form("pay")
     wait = int(page.answer.headers["retry-after"])
     assert 3000 < wait <= 3600

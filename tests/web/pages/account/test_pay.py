@@ -231,10 +231,10 @@ async def test_a_new_card_is_charged_for_overdue_payments_at_once_and_the_button
         for _ in range(3):
             await plan.collected()
         page = await consumer.open(f"{plan.path}/card")
-        assert "What is overdue, $50.00, is charged to this card at once" in page.text
+        assert "The overdue amount, $50.00, is charged to this card right away" in page.text
         assert "Change the card and pay $50.00" in page.text
         page = await consumer.send("card", **NEW_CARD)
-        assert "What was overdue is paid." in page.text
+        assert "The overdue amount is paid." in page.text
         assert "Mastercard ending 4444" in page.text
     paid = [each for each in await taken(plan) if each[1]]
     assert paid == [(2500, True)] * 3
@@ -253,7 +253,7 @@ async def test_a_new_card_that_declines_is_stored_and_the_decline_is_shown(
         assert "Visa ending 0002 is tried again" in page.text
         await consumer.open(f"{plan.path}/card")
         page = await consumer.send("card", card_number=PAYS, card_expiry="12/39", card_cvc="737")
-        assert "What was overdue is paid." in page.text
+        assert "The overdue amount is paid." in page.text
 
 
 async def test_a_payment_that_became_overdue_meanwhile_is_not_charged_without_being_shown(

@@ -53,7 +53,7 @@ async def test_overdue_plans_are_listed_first_with_instructions_and_then_plans_w
     async with service.clock.moved(days=15):
         await lost.collected()
     page = await consumer.open("/account")
-    assert page.link("Give another card") == f"{lost.path}/card"
+    assert page.link("Use another card") == f"{lost.path}/card"
     places = [page.text.index(f"Order {name}") for name in ("LOST", "ACTIVE", "BACK", "DONE")]
     assert places == sorted(places)
     for word in (
@@ -142,7 +142,7 @@ async def test_a_card_with_a_hard_decline_is_reported_and_the_page_asks_for_anot
         await plan.collected()
         page = await consumer.open(plan.path)
     assert "Visa ending 9987 cannot pay it and is not tried again: another card is needed." in page.text
-    assert page.link("Give another card") == f"{plan.path}/card"
+    assert page.link("Use another card") == f"{plan.path}/card"
     assert f"{plan.path}/pay" not in page.answer.text
     # If somebody sends the form anyway, the page says so, and no card is charged.
     tried = await consumer.open(f"{plan.path}/pay?number=2")

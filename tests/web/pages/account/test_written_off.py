@@ -25,10 +25,10 @@ async def test_a_written_off_payment_is_shown_and_can_still_be_paid_with_another
         assert page.text.count("Written off") == 2  # the words are in the picture and in the table
         assert "It is written off: no card is charged for it any more." in page.text
         assert "You still owe it, and can pay it here." in page.text
-        page = await consumer.open(page.link("Give another card"))
-        assert "What is overdue, $50.00, is charged to this card at once" in page.text
+        page = await consumer.open(page.link("Use another card"))
+        assert "The overdue amount, $50.00, is charged to this card right away" in page.text
         page = await consumer.send("card", **NEW_CARD)
-        assert "What was overdue is paid." in page.text
+        assert "The overdue amount is paid." in page.text
         assert "Pay the overdue $25.00" in page.text
         page = await consumer.pay(plan, "overdue=1")
         assert "Your payment went through" in page.text

@@ -97,7 +97,7 @@ async def test_after_an_approval_the_consumer_gets_a_link_and_confirms_once_in_t
     assert link[0] == order["redirectUrl"]
     page = await visitor.open(link[0])
     assert page.heading == "Review and pay"
-    assert "We have looked at your order, and you can complete it now, until" in page.text
+    assert "We reviewed your order. You can complete it until" in page.text
     page = await visitor.send("pay")
     assert page.outcome == "approved"
     assert len(await charges(service, order)) == 1
@@ -112,7 +112,7 @@ async def test_the_link_on_another_device_asks_for_the_number_again(
     await reviews.approve(service, order)
     other = visit()
     page = await other.open(order["redirectUrl"])
-    assert "Confirm the phone number with which you placed it." in page.text
+    assert "Confirm the phone number that you used for the order." in page.text
     assert (await other.buy(order, phone=phone, surname="Refertest")).outcome == "approved"
 
 
@@ -169,7 +169,7 @@ async def test_without_an_answer_the_order_is_declined_ten_minutes_before_the_ch
         assert (await merchant.read(order))["orderStatus"] == "Created"
     async with service.clock.moved(minutes=51):
         late = await visitor.open(address_of(order))
-        assert "The time for our answer is over" in late.text
+        assert "The time for our answer has ended" in late.text
         await settle_all_due(service.context)
         assert (await merchant.read(order))["orderStatus"] == "Declined"
         page = await visitor.open(address_of(order))

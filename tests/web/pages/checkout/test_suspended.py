@@ -17,7 +17,7 @@ from support.pages.returning import again, bought
 from support.pages.visitor import STEPS, Visitor, address_of, charges, rows
 from support.signed import started
 
-STOPPED = "This payment cannot go on"
+STOPPED = "This payment cannot continue"
 
 
 async def suspend(merchant: Merchant) -> None:

@@ -35,7 +35,7 @@ async def asked(staff: Staff, amount: str = "60.00") -> tuple[dict[str, Any], st
     path = f"/desk/orders/{order['orderId']}/capture"
     await staff.open(f"{path}?amount={amount}")
     page = await staff.press("capture", reason="it was shipped")
-    assert "Your request is there" in page.text
+    assert "Your request was received" in page.text
     found = await approvals.newest(staff.service.context.pool, staff.shop.merchant_id, 1)
     return order, f"/desk/approvals/{found[0].approval_id}"
 

@@ -62,7 +62,7 @@ async def test_a_change_waits_three_days_and_every_owner_gets_a_mail(staff: Staf
     assert before.in_force is not None
     await staff.enter(Role.ADMIN)
     page = await change(staff)
-    assert "All owners get a mail" in page.text
+    assert "All owners get an e-mail" in page.text
     assert f"Until then, they go to the account ending in {before.in_force.last4}" in page.text
     after = await standing(staff)
     assert after.in_force == before.in_force
@@ -104,7 +104,7 @@ async def test_an_owner_withdraws_a_change_and_the_owners_get_a_mail(staff: Staf
     page = await staff.press_in("withdraw", do="withdraw", reason="nobody asked for this")
     assert "The change was withdrawn" in page.text
     assert await standing(staff) == before
-    assert "A change waits" not in (await staff.open(PATH)).text
+    assert "A change is waiting" not in (await staff.open(PATH)).text
     ((newest, _),) = await mails(staff, address)
     assert "withdrew the change" in newest.text
     assert (
@@ -119,7 +119,7 @@ async def test_a_change_that_took_effect_cannot_be_withdrawn(staff: Staff) -> No
     action, held = staff.form_named("withdraw")
     async with staff.service.clock.moved(seconds=CHANGE_DELAY.total_seconds() + 1):
         answer = await staff.http.post(action, data={**held, "do": "withdraw", "reason": "late"})
-        assert (answer.status_code, "No change waits" in answer.text) == (400, True)
+        assert (answer.status_code, "No change is waiting" in answer.text) == (400, True)
         page = await staff.open(PATH)
         assert "account ending in 4433, since" in page.text
 

@@ -54,11 +54,11 @@ async def test_a_support_person_reads_a_dispute_and_sends_evidence_with_a_file(s
     page = await staff.open(page.link("Not received"))
     for text in (
         "Answer it",
-        "Answer until",
+        "Answer by",
         "$40.00",
         "Nothing came.",
         "box.txt",
-        "Without an answer you lose",
+        "If you do not answer, you lose",
     ):
         assert text in page.text, text
     answer = await send(staff, dispute, "evidence", "It was signed for.", ("proof.txt", b"Signed by Ana."))
@@ -121,7 +121,7 @@ async def test_a_chargeback_is_answered_in_the_same_way(staff: Staff) -> None:
     dispute = await charged_back(staff.shop, await captured(staff.shop), 2500)
     await staff.enter()
     page = await staff.open(path(dispute))
-    assert "Chargeback of the card network" in page.text
+    assert "Chargeback by the card network" in page.text
     assert (await send(staff, dispute, "evidence", "Delivered.")).status_code == 303
 
 

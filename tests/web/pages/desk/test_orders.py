@@ -165,7 +165,7 @@ async def test_a_page_without_a_match_offers_to_search_older_orders(
     await staff.enter()
     page = await staff.open("/desk/orders?view=approved")
     assert listed(staff) == []
-    assert "Older ones were not looked at yet" in page.text
+    assert "Older ones have not been searched yet" in page.text
     await staff.open(page.link("Look further back"))
     assert listed(staff) == [first["orderId"]]
 

@@ -167,7 +167,7 @@ async def test_a_payout_for_an_account_that_was_replaced_goes_back_to_the_balanc
     async with merchant.service.clock.moved(days=4):
         await operator.enter(OperatorRole.FINANCE)
         page = await operator.open(page_of(merchant, payout_id))
-        assert "has another account by now, so the bank is not asked about this payout" in page.text
+        assert "now has another account, so this payout is not sent to the bank" in page.text
         assert "the bank is asked at once" not in page.text
         page = await operator.press(str(payout_id), reason="the old account is closed")
         assert "The amount is back in the merchant's balance" in page.text

@@ -57,7 +57,7 @@ async def test_an_operator_enters_all_data_and_accepts_every_item_and_the_mercha
     assert page.text.count("Missing") == 4
     await operator.open(at(new, "/business"))
     page = await operator.press("business", **BUSINESS, reason="by phone")
-    assert "It is to be checked now" in page.text
+    assert "The item must be checked now" in page.text
     await operator.open(at(new, "/owners"))
     await operator.press("owners", **OWNER, reason="by phone")
     answer = await operator.upload(

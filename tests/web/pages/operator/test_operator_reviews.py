@@ -269,4 +269,7 @@ async def test_a_simulation_with_other_limits_counts_the_orders_for_a_person(
     assert "Newly referred" in page.text
     for wrong in ("601", "900", "x", "-1"):
         page = await operator.press("risk", threshold="601", refer_from=wrong, days="1")
-        assert (page.status, "Enter a whole number below 601, or nothing." in page.text) == (400, True)
+        assert (page.status, "Enter a whole number below 601, or leave the field empty." in page.text) == (
+            400,
+            True,
+        )

@@ -142,7 +142,7 @@ async def test_an_owner_deletes_the_link_with_an_account_and_the_next_sign_in_li
     page = await owner.open(f"/operator/team/{employee.person.person_id}")
     assert f"Account at {NAME}" in page.text
     page = await owner.press(str(employee.person.person_id), do="provider", reason="new laptop, new account")
-    assert "The account was forgotten" in page.text
+    assert "The linked account was removed" in page.text
     assert not await inside(employee)
     employee.account = await company.provider.account(f"new-{secrets.token_hex(5)}", employee.person.email)
     employee.elsewhere.http.cookies.clear()

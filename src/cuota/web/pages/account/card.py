@@ -51,7 +51,7 @@ def _page(
 ) -> Response:
     shown, service = detail.shown, service_of(request)
     late = sum(item.total for item in overdue(shown.plan))
-    lead = f"For your order at {shown.merchant}. Until now {plan_card(shown)} pays."
+    lead = f"For your order at {shown.merchant}. You now pay with {plan_card(shown)}."
     context = {
         **common(request, known.visit.secret, "Change the card", lead, known),
         "address": plan_path(detail),
@@ -92,7 +92,7 @@ async def change(request: Request, known: Known, detail: PlanDetail) -> Response
 
 
 def _became(before: PlanDetail, after: PlanDetail) -> str:
-    """Return the key of the text about the result of the new card, from the plan before and after."""
+    """Return the key of the text about the new card. The plan before and after determines the key."""
     if not overdue(before.shown.plan):
         return "card"
     if after.shown.order.charging is not None:

@@ -65,14 +65,14 @@ def problems_of(detail: PlanDetail, found: OrderDisputes) -> PageContext:
 
 
 def return_notice_words(detail: PlanDetail, notice: ReturnNotice) -> str:
-    """Return the text about a return notice: the parcel, and the payment that waits for the refund."""
+    """Return the text about a return notice: the package, and the payment that waits for the refund."""
     zone = detail.shown.zone
     parcel = f" with {notice.carrier}, number {notice.tracking}" if notice.carrier else ""
     text = f"You sent it back{parcel}, on {day_there(notice.noticed_at, zone)}."
     if notice.ended_at is not None:
         return f"{text} The refund came on {day_there(notice.ended_at, zone)}."
     if any(change.changed_at >= notice.noticed_at for change in detail.changes):
-        return f"{text} Your payments are due on the days that we agreed on with you since then."
+        return f"{text} Your payments are due on the new dates that we agreed on with you."
     return f"{text} Your next payment waits until {day_there(notice.hold_until, zone)}, or until the refund."
 
 
@@ -101,7 +101,7 @@ def next_step(detail: PlanDetail, dispute: Dispute) -> str:
     shop, zone = detail.shown.merchant, detail.shown.zone
     who = "You have" if dispute.appealed_by is DisputeParty.CONSUMER else f"{shop} has"
     return {
-        DisputeStatus.OPEN: f"{shop} has until {when(dispute.respond_by, zone)} to answer. If it does not, you win.",
+        DisputeStatus.OPEN: f"{shop} has until {when(dispute.respond_by, zone)} to answer. If the shop does not answer, you win.",
         DisputeStatus.UNDER_REVIEW: f"{shop} has answered. We read both sides and decide.",
         DisputeStatus.APPEALED: f"{who} appealed. We look at everything once more; that decision is final.",
     }[dispute.status]
@@ -129,9 +129,9 @@ def _of_bank(detail: PlanDetail, dispute: Dispute) -> str:
 def _ended(detail: PlanDetail, dispute: Dispute) -> str:
     shop = detail.shown.merchant
     return {
-        DisputeOutcome.WON: f"It was decided for {shop}. Your payments go on.",
-        DisputeOutcome.LOST: "It was decided for you, and refunded.",
-        DisputeOutcome.WITHDRAWN: "You withdrew it. Your payments go on.",
+        DisputeOutcome.WON: f"The dispute was decided for {shop}. Your payments continue.",
+        DisputeOutcome.LOST: "The dispute was decided for you, and the amount was refunded.",
+        DisputeOutcome.WITHDRAWN: "You withdrew the dispute. Your payments continue.",
         DisputeOutcome.RESOLVED: f"{shop} refunded the amount, or your bank took it back.",
     }[dispute.outcome or DisputeOutcome.RESOLVED]
 
@@ -167,7 +167,7 @@ def _statement(detail: PlanDetail, dispute: Dispute, each: Statement) -> PageCon
         "who": _PARTIES.get(each.party, detail.shown.merchant),
         "at": when(each.at, detail.shown.zone),
         "paragraphs": (each.text or "").splitlines(),
-        # Each side downloads only what it has sent itself.
+        # The consumer can download the files of the consumer and of the operator, but not the shop's.
         "files": [
             {
                 "name": file.name,

@@ -32,11 +32,11 @@ from cuota.web.service import service_of
 
 _AMOUNT = re.compile(r"\$? ?([0-9]{1,3}(?:,?[0-9]{3}){0,3}(?:\.[0-9]{1,2})?)", re.ASCII)
 TOLD = {
-    "opened": "We have your dispute. Until it is decided we charge you nothing for this order.",
+    "opened": "We have your dispute. Until the dispute is decided, we charge you nothing for this order.",
     "open": "A dispute about this order is open already. You can add to it here.",
     "added": "Your text and files were added.",
     "appealed": "We have your appeal.",
-    "withdrawn": "You withdrew the dispute. Your payments go on.",
+    "withdrawn": "You withdrew the dispute. Your payments continue.",
 }
 Errors = dict[str, str]
 # The form field for each refusal code. Other refusals are shown above the form.
@@ -224,7 +224,7 @@ async def withdraw(request: Request, known: Known, detail: PlanDetail) -> Respon
 
 @of_plan
 async def file(request: Request, known: Known, detail: PlanDetail) -> Response:
-    """Download a file that the consumer has sent."""
+    """Download a file that the consumer or the operator has sent."""
     del known
     dispute = await _find(request, detail)
     try:

@@ -38,7 +38,7 @@ from cuota.web.service import service_of
 
 _SAID = {
     "ended": (
-        "Please confirm your number. An hour after your code you are signed out, so that your plans stay yours.",
+        "Please confirm your number again. We sign you out an hour after each code, to keep your plans private.",
         "calm",
     ),
     "left": ("You are signed out. See you next time.", "done"),

@@ -30,12 +30,12 @@ def asker_of(request: Request, known: Known) -> Asker:
 
 
 def limited_words(detail: PlanDetail, limited: Limited) -> str:
-    """Return the text that the page shows."""
+    """Return the text that tells the consumer when to try again."""
     # Round up to the next full minute, so that the action is allowed at the minute that the text names.
     again = when(limited.again_at + timedelta(minutes=1), detail.shown.zone)
     return (
-        f"{limited.notice} Nothing was charged, and your card was not changed. You can go on from {again}. "
-        "Payments on their dates are made as planned."
+        f"{limited.notice} Nothing was charged, and your card was not changed. You can try again at {again}. "
+        "Scheduled payments are made as planned."
     )
 
 
@@ -56,7 +56,7 @@ async def counted(context: Context, detail: PlanDetail) -> AsyncIterator[None]:
     except TooManyStatements as limited:
         again = when(limited.again_at + timedelta(minutes=1), detail.shown.zone)
         message = (
-            "You have sent a lot about this order in a short time. Nothing was sent now. You can go on from "
+            "You have sent a lot about this order in a short time. This was not sent. You can try again at "
         )
         wait = max(1, ceil((limited.again_at - context.now()).total_seconds()))
         raise Refused(Code.RATE_LIMITED, f"{message}{again}.", retry_after=wait) from None

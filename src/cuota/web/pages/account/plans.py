@@ -72,7 +72,7 @@ async def plan_list(request: Request, known: Known) -> Response:
     }
     if request.query_params.get("said") == "forgotten":
         shown |= {
-            "notice": "No browser offers your card any more. The next checkout asks for it again.",
+            "notice": "No browser offers your card any more. The next checkout will ask for your card.",
             "notice_tone": "done",
         }
     return page(request, "account/plans.html", shown)

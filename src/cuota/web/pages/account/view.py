@@ -48,10 +48,10 @@ TOLD = {
     "not-all": (manage_plan.NOT_ALL, "error"),
     "sent-back": ("Thank you. Your next payment waits for the refund.", "done"),
     "card": ("Your new card pays from now on.", "done"),
-    "card-paid": ("Your new card pays from now on. What was overdue is paid.", "done"),
+    "card-paid": ("Your new card pays from now on. The overdue amount is paid.", "done"),
     "card-busy": ("Your new card pays from now on. We are charging the overdue amount to it now.", "calm"),
     "card-declined": (
-        "Your new card is saved, but its bank declined the overdue payment. Pay it later, or give another card.",
+        "Your new card is saved, but its bank declined the overdue payment. Pay it later, or use another card.",
         "error",
     ),
 }
@@ -159,7 +159,7 @@ def _now(shown: ShownPlan) -> PageContext | None:
         return None
     path = f"{PATH}/plans/{shown.order.merchant_id}/{shown.order.order_id}"
     if needs_card(shown.plan):
-        return {"address": f"{path}/card", "label": "Give another card"}
+        return {"address": f"{path}/card", "label": "Use another card"}
     return {
         "address": f"{path}/pay?overdue=1",
         "label": f"Pay now, {amount(shown, sum(i.total for i in late))}",

@@ -63,14 +63,14 @@ def _confirm(
 
 def confirm_lead(card: str) -> str:
     """Return the first sentence for a consumer who must confirm a payment."""
-    return f"The bank of your {card} wants to know that it is you who pays."
+    return f"The bank of your {card} asks you to confirm this payment."
 
 
 def confirm_texts(amount: str) -> list[str]:
     """Return the text about the next step, for a consumer who must confirm a payment."""
     minutes = int(CONFIRM_WITHIN.total_seconds() // 60)
     return [
-        f"At your bank you confirm the payment of {amount}. Then you come back here automatically.",
+        f"Confirm the payment of {amount} at your bank. Then you come back here automatically.",
         "Nothing is charged before you confirm, and nothing is charged twice.",
         f"If you do not confirm it within {minutes} minutes, the payment is canceled.",
     ]

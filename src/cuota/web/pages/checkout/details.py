@@ -34,7 +34,9 @@ def read_details(form: dict[str, str]) -> Profile:
 def read_shipping(form: dict[str, str]) -> ShippingAddress:
     """Read the shipping address of an express order. Raises Problem with an error for each invalid field."""
     errors: dict[str, str] = {}
-    name = read_text(form, "recipient", 2, "Enter the name of whoever receives it.", errors, most=101)
+    name = read_text(
+        form, "recipient", 2, "Enter the name of the person who receives the order.", errors, most=101
+    )
     shipping = ShippingAddress(name, read_address(form, "the shipping address", errors))
     _raise(errors)
     return shipping

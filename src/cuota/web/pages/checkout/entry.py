@@ -102,7 +102,7 @@ async def _over(request: Request, order: Order, token: UUID, start: Start | None
 
 
 def _finished(request: Request) -> Response:
-    text = "It was completed or ended before. Look at your order in the shop."
+    text = "This payment was completed or has ended. Check your order in the shop."
     return problem(request, 410, "This payment is finished", text)
 
 

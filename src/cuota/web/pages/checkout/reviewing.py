@@ -1,7 +1,7 @@
 """The page of a checkout that waits for a person's answer, and the notice after the answer.
 
-Anybody with the link can open the page. Only the browser that proved the number with which the order was placed sees the end of
-that number.
+Anybody with the link can open the page. Only the browser that verified the order's phone number sees the last digits
+of that number.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cuota.web.pages.checkout.view import common, masked, place_of
 from cuota.web.pages.render import page
 from cuota.web.service import service_of
 
-# The page looks again this often, also without scripts. The consumer also gets the answer by message.
+# The page reloads after this many seconds, even without scripts. The consumer also gets the answer by message.
 LOOKS_AGAIN_SECONDS = 20
 
 
@@ -36,9 +36,9 @@ def reviewing(request: Request, checkout: Checkout, secret: str) -> Response:
         f"by text message to {masked(checkout.session.phone)}" if _is_theirs(checkout) else "by text message"
     )
     lead = (
-        "The time for our answer is over, and the answer is on its way to you."
+        "The time for our answer has ended. The answer is on its way to you."
         if late
-        else f"We need a little more time for this one: a person looks at it. The answer comes {where}, by {by} at the latest."
+        else f"We need a little more time: a person is reviewing your order. The answer comes {where}, by {by} at the latest."
     )
     context = {
         **common(request, checkout, secret, title="We are looking at your order", lead=lead),
@@ -46,7 +46,7 @@ def reviewing(request: Request, checkout: Checkout, secret: str) -> Response:
             "Nothing has been charged. Nothing is charged before you confirm.",
             f"If the answer is yes, the message has a link. You confirm the order once more and pay, until {ends}.",
             "If the answer is no, you get the reasons in writing, and can choose another way to pay in the shop.",
-            "You need not wait here: you can close this page. If you leave it open, it shows the answer by itself.",
+            "You do not have to wait here: you can close this page. If you leave it open, it shows the answer automatically.",
         ],
     }
     response = page(request, "review.html", context, place=place_of(checkout))
@@ -62,14 +62,14 @@ def answer_notice(checkout: Checkout) -> str | None:
         return None
     ends = _time(checkout, order.expires_at)
     if not checkout.verified:
-        return f"You can complete this order now, until {ends}. Confirm the phone number with which you placed it."
+        return f"You can complete this order now, until {ends}. Confirm the phone number that you used for the order."
     if not _is_theirs(checkout):
         return OTHER_NUMBER
-    return f"We have looked at your order, and you can complete it now, until {ends}. Nothing was charged so far."
+    return f"We reviewed your order. You can complete it until {ends}. Nothing has been charged."
 
 
 def _is_theirs(checkout: Checkout) -> bool:
-    """Whether this browser proved the number of the consumer whose order was referred."""
+    """Return whether this browser verified the phone number of the consumer whose order was referred."""
     session = checkout.session
     return checkout.verified and session.consumer_id is not None and session.consumer_id == checkout.reviewed
 

@@ -121,7 +121,7 @@ async def _ended(request: Request, checkout: Checkout, secret: str, said: str | 
 
 
 def is_stopped(request: Request, checkout: Checkout) -> bool:
-    """Whether this checkout cannot go on, because its merchant may make no new orders: it was suspended meanwhile."""
+    """Return whether the checkout must stop because its merchant may make no new orders, for example after a suspension."""
     order, sandbox = checkout.order, service_of(request).settings.sandbox
     waits = order.status is Status.CREATED and order.charging is None
     return waits and not may_sell(checkout.merchant, sandbox=sandbox)
@@ -131,9 +131,9 @@ def _stopped(request: Request, checkout: Checkout) -> Response:
     shop = checkout.merchant.shown_name
     back = way_back(checkout, success=False), f"Back to {shop}"
     text = f"{shop} cannot take payments in installments right now. Nothing was charged. Choose another way to pay in the shop."
-    # The merchant's page must not open the same checkout again by itself.
+    # The merchant's page must not open the same checkout again automatically.
     message, place = told(checkout, "closed", "closed_by_merchant"), place_of(checkout)
-    headline = "This payment cannot go on"
+    headline = "This payment cannot continue"
     return problem(request, 403, headline, text, back=back, told=message, place=place)
 
 
@@ -187,7 +187,7 @@ async def _context(request: Request, checkout: Checkout, secret: str, step: str)
             "sandbox_code": context.rails.message.shown_code,
         }
     if step == "details":
-        lead = "So that we know who pays and where the card is billed."
+        lead = "We need to know who pays and where the card is billed."
         shown = common(request, checkout, secret, title="Your details", lead=lead, step=step)
         plan = plan_of(preview_plan(context, checkout), currency)
         return {
@@ -196,9 +196,9 @@ async def _context(request: Request, checkout: Checkout, secret: str, step: str)
             "values": await details_values(request, checkout),
         }
     if step == "shipping":
-        lead = f"So that {checkout.merchant.shown_name} knows where to send your order."
+        lead = f"{checkout.merchant.shown_name} needs to know where to send your order."
         return {
-            **common(request, checkout, secret, title="Where to send it", lead=lead, step=step),
+            **common(request, checkout, secret, title="Where to send your order", lead=lead, step=step),
             "values": shipping_values(checkout),
         }
     assert session.profile is not None

@@ -127,7 +127,7 @@ def ids_of(request: Request) -> tuple[UUID, UUID]:
 
 def unknown(request: Request) -> Response:
     """Return the page for an invalid link: truncated, forged, or from another environment."""
-    text = "Perhaps it was cut off when it was copied. No payment was made."
+    text = "The link may have been cut off when it was copied. No payment was made."
     return problem(request, 404, "This payment link is not valid", text)
 
 

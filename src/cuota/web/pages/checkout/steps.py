@@ -57,7 +57,7 @@ def _address(checkout: Checkout, secret: str, step: str = "", said: str = "") ->
 
 
 def _card_failed(order: Order) -> bool:
-    """Whether the button was pressed and the order is still open, but does not wait for a person."""
+    """Return whether the card failed: after the pay button, the order is still open and does not wait for a person."""
     return order.status is Status.CREATED and order.review is not ReviewState.WAITING
 
 
@@ -94,7 +94,7 @@ def _step(
 ) -> Callable[[CheckoutStep], Callable[[Request], Awaitable[Response]]]:
     """Make a handler for the form of a step. It checks the session and the form, and that the step `needs` is reached.
 
-    While the merchant is suspended, only a step that `ends` the checkout is possible.
+    While the merchant may make no new orders, only a step that `ends` the checkout is possible.
     """
 
     def wrap(step: CheckoutStep) -> Callable[[Request], Awaitable[Response]]:

@@ -150,10 +150,10 @@ async def decide(request: Request, desk: Desk) -> Response:
 
 
 async def _apply(request: Request, desk: Desk, found: Approval) -> Response:
-    """Make an approved movement. Because of its reference it happens only once, however often it is requested."""
+    """Make an approved movement. Its reference ensures that the movement happens only once, even if it is requested again."""
     context = service_of(request).context
     if found.state != "approved":
-        return await _page(request, desk, found, {"": "This was not approved. Nothing was changed."})
+        return await _page(request, desk, found, {"": "This request was not approved. Nothing was changed."})
     try:
         await MOVES[found.kind].apply(context, desk.merchant_id, found.order_id, _asked(found))
     except Refused as refused:

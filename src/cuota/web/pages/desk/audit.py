@@ -22,7 +22,7 @@ from cuota.web.service import service_of
 A_PAGE = 50
 ACTIONS = (
     ("", "Every action"),
-    ("order.", "Money of orders"),
+    ("order.", "Captures, voids and refunds"),
     ("team.", "Team and access"),
     ("settings.", "Settings"),
     ("passkey.", "Passkeys"),
@@ -31,12 +31,12 @@ ACTIONS = (
     ("bank.", "Bank account"),
     ("dispute.", "Disputes"),
     ("webhooks.", "Webhooks"),
-    ("keys.", "Keys of the API"),
+    ("keys.", "API keys"),
     ("origins.", "Web origins"),
-    ("sandbox.", "Clock of the sandbox"),
+    ("sandbox.", "Sandbox clock"),
 )
 _EMPTY = (
-    "Nothing yet. Each capture, void, refund and change of access in this dashboard stands here, with the person and the"
+    "Nothing yet. Each capture, void, refund and change of access in this dashboard is listed here, with the person and the"
     " reason."
 )
 

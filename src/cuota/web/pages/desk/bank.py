@@ -36,7 +36,7 @@ from cuota.web.pages.render import PageContext, page
 from cuota.web.service import service_of
 
 BANK = f"{PATH}/payouts/bank"
-_NONE_WAITS = "No change waits. It may have taken effect, or was withdrawn before."
+_NONE_WAITS = "No change is waiting. The change has taken effect, or somebody withdrew it."
 
 
 @allowed(Action.READ_PAYOUTS)
@@ -143,5 +143,5 @@ def _before(standing: BankStanding) -> dict[str, str]:
 
 
 async def _logged(context: Context, desk: Desk, note: AuditNote) -> None:
-    """Write the entry before the change is made, so that a crash never leaves a change without an entry."""
+    """Write the audit log entry. Call this before the change, so that a crash never leaves a change without an entry."""
     await record(context, desk.merchant_id, desk.actor, note)

@@ -29,8 +29,8 @@ DEVELOPERS = f"{PATH}/developers"
 # The labels and values of new secrets; empty if there is nothing to show.
 Shown = list[tuple[str, str]]
 _KINDS = {
-    SecretKind.SIGNING: ("Signing secret", "Your server signs with it what the browser SDK and the gateway send."),
-    SecretKind.WEBHOOK: ("Webhook secret", "Your server checks with it the events for the callback address of an order."),
+    SecretKind.SIGNING: ("Signing secret", "Your server uses it to sign what the browser SDK and the gateway send."),
+    SecretKind.WEBHOOK: ("Webhook secret", "Your server uses it to verify the events for the callback address of an order."),
 }  # fmt: skip
 
 

@@ -67,10 +67,10 @@ def next_words(dispute: Dispute) -> str:
     chargeback = dispute.kind is DisputeKind.CHARGEBACK
     if dispute.status is DisputeStatus.CLOSED:
         return {
-            DisputeOutcome.WON: "It was decided for you. What was withheld is released.",
-            DisputeOutcome.LOST: "It was decided for the consumer, who has the money back.",
-            DisputeOutcome.WITHDRAWN: "The consumer gave up. What was withheld is released.",
-            DisputeOutcome.RESOLVED: "A refund or a chargeback took its place.",
+            DisputeOutcome.WON: "The dispute was decided for you. The withheld amount is released.",
+            DisputeOutcome.LOST: "The dispute was decided for the consumer, who got the money back.",
+            DisputeOutcome.WITHDRAWN: "The consumer withdrew the dispute. The withheld amount is released.",
+            DisputeOutcome.RESOLVED: "A refund or a chargeback has replaced the dispute.",
         }[dispute.outcome or DisputeOutcome.RESOLVED]
     if dispute.status in {DisputeStatus.WON, DisputeStatus.LOST}:
         if dispute.final or dispute.appeal_by is None:
@@ -78,7 +78,7 @@ def next_words(dispute: Dispute) -> str:
         return f"The side that lost may appeal until {when(dispute.appeal_by)}. Then the money moves."
     if dispute.status is DisputeStatus.OPEN:
         judge = "The card network decides" if chargeback else "Your provider decides"
-        return f"Answer until {when(dispute.respond_by)}: accept it, or send evidence. {judge}. Without an answer you lose."
+        return f"Answer by {when(dispute.respond_by)}: accept the dispute, or send evidence. {judge}. If you do not answer, you lose."
     if dispute.status is DisputeStatus.APPEALED:
         return "Your provider looks at everything once more. That decision is final."
     return (
@@ -100,9 +100,9 @@ def can_appeal(dispute: Dispute, now: datetime) -> bool:
 def facts_of(dispute: Dispute, currency: str) -> list[tuple[str, str]]:
     """Return the facts as pairs of label and value."""
     kind = (
-        "Chargeback of the card network"
+        "Chargeback by the card network"
         if dispute.kind is DisputeKind.CHARGEBACK
-        else "Dispute of the consumer"
+        else "Dispute by the consumer"
     )
     rows = [
         ("Kind", kind),
@@ -112,7 +112,7 @@ def facts_of(dispute: Dispute, currency: str) -> list[tuple[str, str]]:
         ("Opened", when(dispute.opened_at)),
     ]
     if dispute.status is DisputeStatus.OPEN:
-        rows.append(("Answer until", when(dispute.respond_by)))
+        rows.append(("Answer by", when(dispute.respond_by)))
     return rows
 
 

@@ -28,8 +28,8 @@ from cuota.web.service import service_of
 from cuota.web.webhook_address import read_webhook_address
 
 _TWO_WORK = (
-    "The secret was replaced before, and the one before that still signs. If the new secret was lost, replace the lost secret."
-    " Otherwise end the old one first: at most two secrets are valid at a time."
+    "The secret was replaced recently, and the old secret is still valid. If you lost the new secret, replace the lost secret."
+    " Otherwise end the old secret first: at most two secrets are valid at a time."
 )
 _NONE_OLD = "Only one secret is valid. Nothing was changed."
 _LEAD = "Copy this now. It is not shown again."

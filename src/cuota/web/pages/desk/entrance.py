@@ -1,4 +1,4 @@
-"""The pages on which people sign in to and out of a dashboard: a mailed link, and a code of an authenticator app.
+"""The pages on which people sign in to and out of a dashboard: a mailed link, and a code from an authenticator app.
 
 Both dashboards, the merchant's and the operator's, have these pages. A `Door` contains the differences.
 """
@@ -25,8 +25,8 @@ _SAID = {
     "left": ("You are signed out.", "done"),
     "ended": ("Your session has ended. Sign in again.", "calm"),
 }
-# The response takes this long for every address. Otherwise an attacker could measure that queuing a mail takes longer than
-# finding no person.
+# The response takes this long for every address. Otherwise an attacker could find out which addresses belong to a
+# person, because queuing a mail takes longer.
 ANSWER_SECONDS = 0.25
 _CODE = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 
@@ -156,7 +156,7 @@ class Entrance(Generic[V]):
         asked = self.door.ask_link(service_of(request).context, email)
         await asyncio.gather(asked, asyncio.sleep(ANSWER_SECONDS))
         lead = f"If {email} belongs to a team, a link is on its way. It works once, for 15 minutes."
-        return page(request, "desk/mailed.html", self._shell(request, "Look at your mail", lead))
+        return page(request, "desk/mailed.html", self._shell(request, "Check your e-mail", lead))
 
     async def show_link(self, request: Request) -> Response:
         """Ask before the link is used, because mail programs open links automatically. This page does not use the link up."""
@@ -213,7 +213,7 @@ class Entrance(Generic[V]):
             shown |= {"key": None, "address": None}
         else:
             key, address = new
-            lead = "From now on, signing in also takes a code of an authenticator app on your phone."
+            lead = "From now on, signing in also needs a code from an authenticator app on your phone."
             shown = self._shell(request, "Set up your second factor", lead, visit.secret)
             groups = [key[at : at + 4] for at in range(0, len(key), 4)]
             shown |= {"key": " ".join(groups), "address": address}

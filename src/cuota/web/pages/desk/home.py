@@ -39,7 +39,7 @@ async def home(request: Request, desk: Desk) -> Response:
     asked = await approvals.count_waiting(context.pool, desk.merchant_id)
     if asked:
         cards.append(
-            _card("To approve", f"{asked:,}", "asked for by a colleague", f"{PATH}/approvals", "wait")
+            _card("To approve", f"{asked:,}", "requested by a colleague", f"{PATH}/approvals", "wait")
         )
     lead = f"{day(today.date(), year=True)}, New York time"
     shown = {
@@ -120,7 +120,7 @@ async def _deposit(request: Request, desk: Desk, now: datetime) -> PageContext:
 
 def _waiting_cards(desk: Desk, waits: Waiting) -> list[PageContext]:
     deadline = f"first answer due {day_of(waits.respond_by)}" if waits.respond_by else "nothing to answer"
-    failing = "tried again by themselves" if waits.webhooks else "all were delivered"
+    failing = "retried automatically" if waits.webhooks else "all were delivered"
     webhooks = f"{PATH}/webhooks" if desk.may(Action.READ_WEBHOOKS) else None
     return [
         _card(

@@ -162,7 +162,7 @@ async def show_again(request: Request, desk: Desk, move: MoveForm, order: Order,
 
 
 def _steps_up(request: Request, cents: int) -> bool:
-    """Whether this amount needs a fresh second factor."""
+    """Return whether this amount needs a fresh second factor."""
     return cents > service_of(request).settings.desk_fresh_above
 
 

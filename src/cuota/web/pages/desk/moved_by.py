@@ -1,4 +1,4 @@
-"""Finds which credential and IP address moved an order's money by the API. The request log has this data for 30 days."""
+"""Finds which credential and IP address moved an order's money through the API. The request log has this data for 30 days."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MoveKey = tuple[str, str]
 
 
 async def moved_by(request: Request, desk: Desk, order_id: UUID) -> dict[MoveKey, str]:
-    """Return a text about the actor for each movement of an order by the API."""
+    """Return a text about the actor for each movement of an order through the API."""
     pool = service_of(request).context.pool
     made = await api_requests.moves_of(pool, desk.merchant_id, order_id, _MOST)
     held = await credentials.read_of_merchant(pool, desk.merchant_id) if made else []

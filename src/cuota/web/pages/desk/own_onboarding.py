@@ -33,7 +33,7 @@ _STANDING = {
     Onboarding.OPEN: "Your account is not approved yet. Until then, real orders are refused and payouts are held.",
     Onboarding.APPROVED: "Your account is approved. Your provider checks a changed item again, and your shop stays open in the meantime.",
 }
-# Whoever fills in the onboarding may also change the bank account (core/desk/role.py).
+# Each person who may fill in the onboarding may also change the bank account (core/desk/role.py).
 _PAGES = {
     Item.BUSINESS: f"{ROOT}/business",
     Item.OWNERS: f"{ROOT}/owners",
@@ -73,7 +73,7 @@ async def checklist(request: Request, desk: Desk) -> Response:
     standing = await onboardings.standing(context.pool, desk.merchant_id)
     shown: PageContext = {
         **common(request, desk, "Your business", here=ROOT, lead=_STANDING[standing]),
-        # The first line of the page already says it.
+        # The first line of the page already says whether the account is approved.
         "standing": None,
         "items": [_row(each, found) for each in Item],
     }

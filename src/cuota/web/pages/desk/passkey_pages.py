@@ -48,7 +48,7 @@ class OwnPasskeys:
     missing: Callable[[], Response]
 
 
-_LEAD = "A passkey signs you in without a mail and a code, by the lock of your device: a fingerprint, a face or a PIN."
+_LEAD = "A passkey signs you in without an e-mail or a code. You unlock it as you unlock your device: by fingerprint, face or PIN."
 
 
 async def listed(request: Request, own: OwnPasskeys, errors: dict[str, str] | None = None) -> Response:

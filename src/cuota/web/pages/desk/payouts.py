@@ -90,7 +90,7 @@ async def payouts(request: Request, desk: Desk) -> Response:
 def _balance(found: Balance) -> list[tuple[str, str, str]]:
     """Return the parts of the balance with their labels."""
     rows = [
-        ("Available", money.shown(found.available), "left open by the last closing"),
+        ("Available", money.shown(found.available), "not taken by a payout at the last cutoff"),
         ("Since then", money.shown(found.pending), "captures less refunds and fees"),
         ("In reserve", money.shown(found.reserved), "kept back for a while"),
     ]

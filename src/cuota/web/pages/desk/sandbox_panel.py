@@ -33,7 +33,7 @@ from cuota.web.pages.render import PageContext, page
 from cuota.web.server.standing import copying
 from cuota.web.service import ClockMover, service_of
 
-# While the clock is being moved, the page loads itself again after so many seconds.
+# While the clock is being moved, the page reloads after this many seconds.
 AGAIN_SECONDS = 2
 # Each fork is a copy of every table. `cuota time fork` has no such limit.
 MOST_FORKS = 10
@@ -124,7 +124,7 @@ async def _panel(request: Request, root: str, problem: PanelProblem | None) -> P
         "again": AGAIN_SECONDS,
         "spans": [
             *((value, label, "small second") for value, label in _SPANS),
-            *([(_NEXT, "Until what is due next", "small")] if waiting else []),
+            *([(_NEXT, "Until the next due item", "small")] if waiting else []),
         ],
         "next": [{"at": when(each.at), "what": scheduled(each.table, each.rows)} for each in waiting],
         "forks": [_shown(fork) for fork in await forks.read_all(context.pool)],
@@ -201,7 +201,7 @@ async def _fork(request: Request, mover: ClockMover, name: str) -> Changed:
 async def _advance(request: Request, mover: ClockMover, asked: str) -> Changed:
     """Move the clock forward, for every merchant of the sandbox."""
     if asked not in {*dict(_SPANS), _NEXT}:
-        raise PanelProblem("Choose how far the clock is moved.")
+        raise PanelProblem("Choose how far to move the clock.")
     context = service_of(request).context
     if asked in dict(_SPANS):
         target = read_instant(asked)
@@ -212,5 +212,7 @@ async def _advance(request: Request, mover: ClockMover, asked: str) -> Changed:
         target = TargetInstant(timestamp(waiting[0].at), instant=waiting[0].at)
     before = context.now()
     there = await mover.start(target)
-    subject = f"Clock at {timestamp(before)}, moved by {dict(_SPANS).get(asked, 'what is due next')}"
+    subject = (
+        f"Clock at {timestamp(before)}, moved by {dict(_SPANS).get(asked, 'the time to the next due item')}"
+    )
     return Changed("sandbox.advance", subject, "moved" if there else "")

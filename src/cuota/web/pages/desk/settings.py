@@ -1,4 +1,4 @@
-"""The settings of a merchant in its dashboard: order amounts, capture, reading of requests, brand, address for notices."""
+"""The settings of a merchant in its dashboard: order amounts, capture, reading requests, brand, and the address for notices."""
 
 from __future__ import annotations
 

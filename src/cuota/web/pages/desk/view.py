@@ -18,7 +18,7 @@ from cuota.web.pages.desk.visit import PATH, Desk
 from cuota.web.pages.render import PageContext
 from cuota.web.service import service_of
 
-# The dashboard uses the time zone of the cutoffs, unless the merchant's terms name another time zone.
+# The dashboard always uses this time zone. Cutoffs use it too, unless the merchant's terms name another.
 ZONE = "America/New_York"
 # The texts of both dashboards after a person has changed their own passkeys.
 PASSKEYS_SAID = {
@@ -28,7 +28,7 @@ PASSKEYS_SAID = {
 }
 # What both dashboards say after a change of the sandbox.
 SANDBOX_SAID = {
-    "moved": "The clock was moved. Everything that was due on the way has happened, each at its own time.",
+    "moved": "The clock was moved. Everything that was due in between has happened, each at its own time.",
     "forked": "The fork is saved. You can go back to this moment.",
     "rewound": "The sandbox is as it was when the fork was saved.",
     "forgotten": "The fork is deleted.",
@@ -50,8 +50,8 @@ _NAV = (
 _SANDBOX_NAV = ("Sandbox", f"{PATH}/sandbox", Action.USE_SANDBOX)
 # The texts after an action. The query parameter `said` selects one by its key.
 SAID = {
-    "captured": "The capture is done. It is in the settlement lines within a minute.",
-    "voided": "The void is done. The consumer owes that much less.",
+    "captured": "The capture is done. It appears in the settlement lines within a minute.",
+    "voided": "The void is done. The consumer owes less by the voided amount.",
     "refunded": "The refund is done. Unpaid installments were reduced first; the rest goes back to the card.",
     "before": "This was done before, by the first click. Nothing was moved twice.",
     "invited": "The invitation is on its way by e-mail. The link in it works for seven days.",
@@ -62,20 +62,20 @@ SAID = {
     "factor": "The authenticator app and all passkeys were removed. At the next sign-in, the person sets up another app.",
     "ended": "The session was ended.",
     "accepted": "You accepted. The consumer gets the amount back; it has already left your payouts.",
-    "evidence": "Your evidence is there. You can add more until the dispute is decided.",
-    "appealed": "Your appeal is there. The decision on it is final.",
-    "asked": "Your request is there. The money moves when another person of your team approves it.",
+    "evidence": "Your evidence was received. You can add more until the dispute is decided.",
+    "appealed": "Your appeal was received. The decision about the appeal is final.",
+    "asked": "Your request was received. The money moves when another person of your team approves it.",
     "rejected": "The request was rejected. Nothing was moved.",
     **PASSKEYS_SAID,
     "saved": "The change is saved. Your payment provider checks it.",
-    "sent": "The documents are there. Your payment provider checks them.",
-    "gone": "It is removed.",
-    "keys": "The change is done. It is in force within a few seconds.",
+    "sent": "The documents were received. Your payment provider checks them.",
+    "gone": "The entry is removed.",
+    "keys": "The change is done. It takes effect within a few seconds.",
     **SANDBOX_SAID,
-    "bank": "The bank account was changed. All owners get a mail about this now.",
-    "bank-withdrawn": "The change was withdrawn. Payouts still go to the current account. All owners get a mail about this now.",
-    "settings": "The change is saved. It is in force within a few seconds.",
-    "endpoint": "The endpoint was changed. Deliveries that wait go by the new settings.",
+    "bank": "The bank account was changed. All owners get an e-mail about this now.",
+    "bank-withdrawn": "The change was withdrawn. Payouts still go to the current account. All owners get an e-mail about this now.",
+    "settings": "The change is saved. It takes effect within a few seconds.",
+    "endpoint": "The endpoint was changed. Waiting deliveries use the new settings.",
     "endpoint-removed": "The endpoint was removed, and gets nothing more. Its past attempts stay readable.",
     "origin-added": "The origin was added. Its pages may open the checkout now.",
     "origin-removed": "The origin was removed. Its pages can no longer open the checkout.",

@@ -1,4 +1,4 @@
-"""Does the action of a form in the operator's dashboard: after a fresh code, with a reason. Returns the errors of the form."""
+"""Performs the action of a form in the operator's dashboard, which needs a fresh code and a reason. Returns the form's errors."""
 
 from __future__ import annotations
 

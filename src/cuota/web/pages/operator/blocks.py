@@ -75,7 +75,7 @@ def _until(text: str) -> datetime | None:
     try:
         day = date.fromisoformat(text.strip())
     except ValueError:
-        raise CannotBlock("Enter a day, such as 2026-12-05, or none.", "until") from None
+        raise CannotBlock("Enter a day, such as 2026-12-05, or leave the field empty.", "until") from None
     if not 2000 <= day.year <= 2200:
-        raise CannotBlock("Enter a day, such as 2026-12-05, or none.", "until")
+        raise CannotBlock("Enter a day, such as 2026-12-05, or leave the field empty.", "until")
     return block_until(day)

@@ -255,7 +255,7 @@ async def _errors(request: Request, desk: OperatorDesk, found: Consumer) -> dict
 
 
 def _planned(found: Erasure) -> PageContext:
-    """Return a text with the effects of an erasure."""
+    """Return the values that show the effects of an erasure."""
     return {
         "reasons": found.reasons,
         "rows": [f"{count} {name}" for name, count in found.rows.items() if count],

@@ -54,7 +54,7 @@ _VIEWS = {"": "All", _TO_DECIDE: "To decide", "open": "Merchant answers", "close
 
 
 def waits_for_operator(dispute: Dispute) -> bool:
-    """Whether the operator decides now. A card network decides its own chargebacks."""
+    """Return whether the operator decides now. A card network decides its own chargebacks."""
     return dispute.kind is DisputeKind.DISPUTE and dispute.status in _DECIDABLE
 
 
@@ -73,7 +73,7 @@ async def disputes(request: Request, desk: OperatorDesk) -> Response:
     columns = [
         cell("Reason"), cell("Merchant", wide=True), cell("Opened", wide=True), cell("Status"), cell("Amount", amount=True),
     ]  # fmt: skip
-    empty = "Nothing waits for your decision." if view == _TO_DECIDE else "No such disputes."
+    empty = "No dispute waits for your decision." if view == _TO_DECIDE else "No such disputes."
     shown: PageContext = {
         **common(request, desk, "Disputes", here=_DISPUTES),
         "tabs": [
@@ -162,7 +162,7 @@ def _next(one: Dispute) -> str:
     if one.status is DisputeStatus.CLOSED:
         return f"ended: {one.outcome}"
     if one.status is DisputeStatus.OPEN:
-        return f"the merchant answers until {when(one.respond_by)}"
+        return f"the merchant must answer by {when(one.respond_by)}"
     if waits_for_operator(one):
         return "waits for your decision"
     if one.kind is DisputeKind.CHARGEBACK:

@@ -88,7 +88,7 @@ def _links(found: ListedPayout) -> list[tuple[str, str]]:
 
 
 def _why(found: ListedPayout, held: Holds, would: Release) -> str:
-    """Return a text about a rejected account, and about the hold of the merchant, which continues after this release."""
+    """Return a text that says why the payout is held, and whether the merchant's later payouts are held too."""
     if found.held_at is None:
         return "This payout is not held."
     words, merchant = hold_words(held), found.merchant
@@ -97,7 +97,7 @@ def _why(found: ListedPayout, held: Holds, would: Release) -> str:
     if would is Release.REFUSED:
         return (
             f"The account that ends in {found.last4} was not accepted, so nothing is paid to it. When {merchant} has another account in"
-            " force, a release gives the amount back to its balance, and the next payout pays it to that account."
+            " force, a release returns the amount to the merchant's balance, and the next payout pays the amount to that account."
         )
     if words:
         return f"The payouts of {merchant} are {words}."

@@ -79,7 +79,7 @@ async def _page(
 
 @allowed(OperatorAction.READ_MERCHANTS)
 async def change(request: Request, desk: OperatorDesk) -> Response:
-    """Change the limits, correct the balance, or revoke the credentials. Each needs a reason and a fresh code."""
+    """Change the limits or terms, correct the balance, or revoke the credentials. Each needs a reason and a fresh code."""
     found, do = await merchant_in_path(request), desk.form.get("do", "")
     needed = OperatorAction.ADJUST_MONEY if do == "adjust" else OperatorAction.CHANGE_MERCHANTS
     if not desk.may(needed):

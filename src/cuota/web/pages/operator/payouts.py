@@ -85,7 +85,7 @@ def _held_position(each: ListedPayout) -> Position:
 
 
 def _paused(found: list[PausedMerchant]) -> PageContext:
-    text = "Nobody's payouts are paused."
+    text = "No merchant's payouts are paused."
     rows = [
         [cell(each.name, f"{PATH}/merchants/{each.merchant_id}"), cell(when(each.since))] for each in found
     ]

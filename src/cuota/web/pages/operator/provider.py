@@ -114,7 +114,7 @@ async def returned(request: Request) -> Response:
             return problem(request, 403, "Not confirmed", str(refused), back=(PATH, "Go to the dashboard"))
         return _confirmed(request)
     secret = await enter_by_provider(context, back, before, place)
-    # If the provider has proved a second factor, the page for the second factor redirects at once.
+    # If the provider has confirmed a second factor, the page for the second factor redirects at once.
     response = see_other(f"{PATH}/code")
     keep_cookie(request, response, secret)
     return response

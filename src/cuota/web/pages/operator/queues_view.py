@@ -30,7 +30,7 @@ async def queue_section(context: Context) -> PageContext:
     found = await queues(context.pool, context.now())
     columns = [
         cell("Queue"), cell("State"), cell("Waiting", amount=True, wide=True), cell("The oldest waits", amount=True),
-        cell("Look at it after", amount=True, wide=True),
+        cell("Check after", amount=True, wide=True),
     ]  # fmt: skip
     rows = [_row(context, found[name], *words) for name, words in SHOWN.items()]
     made = table("Queues", columns, rows, "")

@@ -194,7 +194,7 @@ async def _page(
 
 
 async def _stops(context: Context, found: ReviewedOrder) -> list[str]:
-    """Say why an approval does not help now: the merchant may make no new orders, or the consumer is blocked."""
+    """Return the reasons why an approval does not help now: the merchant may make no new orders, or the consumer is blocked."""
     merchant = await merchants.read(context.pool, found.order.merchant_id)
     blocks = await blocks_of(context, found.review.consumer_id)
     stops = []

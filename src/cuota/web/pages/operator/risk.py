@@ -24,7 +24,7 @@ from cuota.web.service import service_of
 RISK = f"{PATH}/risk"
 DAYS = (1, 7, 30)
 MOST_POINTS = 10_000
-BUSY = "Another page reads the decisions right now. Open this one again in a moment."
+BUSY = "Another page is reading the decisions right now. Open this page again in a moment."
 # A simulation reads every decision of its days. Each process allows one simulation at a time.
 one_simulation = asyncio.Lock()
 
@@ -62,7 +62,7 @@ def _page(
             "Referred to a person",
             "nobody"
             if (refer_from := policy.score.refer_from) is None
-            else f"from a score of {refer_from} on",
+            else f"with a score of {refer_from} or more",
         ),
         ("A new consumer starts with", policy.score.base),
         ("A new consumer may owe at most", money.shown(exposure.new)),
@@ -140,7 +140,7 @@ async def try_limits(request: Request, desk: OperatorDesk) -> Response:
     if desk.form.get("refer_from", "") and points is not None:
         refer_from = _points(desk.form["refer_from"])
         if refer_from is None or refer_from >= points:
-            errors["refer_from"] = f"Enter a whole number below {points}, or nothing."
+            errors["refer_from"] = f"Enter a whole number below {points}, or leave the field empty."
     new, ceiling = (_cents(desk.form.get(name, "")) for name in ("new", "ceiling"))
     for name, cents in (("new", new), ("ceiling", ceiling)):
         if cents is None:

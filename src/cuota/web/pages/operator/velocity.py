@@ -46,7 +46,7 @@ async def velocity(request: Request, desk: OperatorDesk) -> Response:
             desk,
             "Velocity",
             here=RISK,
-            lead="Values that orders of all merchants share, from half of the policy's limit",
+            lead="Values that orders of all merchants share, at half of the policy's limit or more",
         ),
         "sections": [*sections, section(links=[(RISK, "Risk")])],
     }
@@ -68,7 +68,7 @@ async def _kind(context: Context, kind: SignalKind, limit: Window) -> PageContex
 
 
 def at_least(limit: Window) -> int:
-    """Return the number of orders from which a value is listed: half of the limit, but at least two."""
+    """Return the lowest number of orders for which a value is listed: half of the limit, but at least two."""
     return max(2, (limit.orders + 1) // 2)
 
 

@@ -33,7 +33,7 @@ _SAID = {
     "role": "The role was changed. It applies from the next click on.",
     "removed": "The person was removed, and is signed out everywhere.",
     "factor": "The authenticator app and all passkeys were removed. At the next sign-in, the person sets up another app.",
-    "provider": "The account was forgotten. The next sign-in there links one again, by its verified e-mail address.",
+    "provider": "The linked account was removed. The next sign-in at the provider links an account again, by its verified e-mail address.",
     "ended": "The session was ended.",
     **PASSKEYS_SAID,
     **SANDBOX_SAID,
@@ -43,13 +43,13 @@ _SAID = {
     "held": "The payouts of the merchant are held. A person must release each payout under Payouts.",
     "resumed": "The merchant takes orders again, within 5 seconds.",
     "released": "The payout is released, and is sent to the bank at once.",
-    "given-back": "The amount is back in the merchant's balance. The next payout pays it to the account in force then.",
+    "given-back": "The amount is back in the merchant's balance. The next payout sends it to the account that is in force at that time.",
     "accepted": "The item is accepted.",
     "approved": "The item is accepted, and with it the merchant is approved.",
     "rejected": "The item is rejected. The merchant reads the reason.",
-    "saved": "The change is saved. It is to be checked now.",
-    "sent": "The documents are there.",
-    "gone": "It is removed.",
+    "saved": "The change is saved. The item must be checked now.",
+    "sent": "The documents were received.",
+    "gone": "The entry is removed.",
     "cleared": "The possible match is cleared.",
     "confirmed": "The match is confirmed. The merchant cannot be approved.",
     "screened": "The names were screened.",
@@ -97,7 +97,7 @@ def common(
 
 
 def _confirm_at(request: Request) -> PageContext | None:
-    """Return the address at which the provider may replace a fresh code, or None if it proves no second factor."""
+    """Return the address at which the provider may replace a fresh code, or None if the provider confirms no second factor."""
     rules = service_of(request).settings.provider_rules
     if rules is None or not rules.two_factors:
         return None

@@ -39,7 +39,7 @@ OPERATOR_ERRORS = PageForm(
         "There is no such page",
         "Perhaps the address was cut off when it was copied. Nothing was changed.",
     ),
-    ours=("We cannot answer right now", "Please look again in a moment. No money was moved twice."),
+    ours=("We cannot answer right now", "Please try again in a moment. No money was moved twice."),
     home=(PATH, "Go to the dashboard"),
 )
 

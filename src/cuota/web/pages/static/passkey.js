@@ -8,8 +8,8 @@ const OTHERWISE = {
   "step-up": "Enter the code of your authenticator app instead.",
   add: "Try another browser or device.",
 };
-const WORKING = "Follow your browser's question.";
-const CANCELED = "No passkey was used: the question was closed, or took too long. Try again.";
+const WORKING = "Answer your browser's prompt.";
+const CANCELED = "No passkey was used: the prompt was closed, or took too long. Try again.";
 const THERE = "This device already has a passkey of yours.";
 const ADDRESS = "Passkeys work only at the dashboard's own address, with a host name and https.";
 const BROKEN = "The passkey could not be used. Try again.";
@@ -74,7 +74,7 @@ async function create(options) {
   return JSON.stringify({ id: made.id, rawId: textOf(made.rawId), type: made.type, response: told });
 }
 
-/** Asks for a passkey that is there. @param {any} options @returns {Promise<string>} */
+/** Asks for an existing passkey. @param {any} options @returns {Promise<string>} */
 async function get(options) {
   const found = /** @type {PublicKeyCredential} */ (
     await navigator.credentials.get({
@@ -148,7 +148,7 @@ function prepare(block) {
   block.hidden = false;
   if (!window.PublicKeyCredential || !navigator.credentials) {
     button.hidden = true;
-    status.textContent = `This browser has no passkeys here. ${otherwiseOf(block, purpose)}`;
+    status.textContent = `This browser does not support passkeys here. ${otherwiseOf(block, purpose)}`;
     return;
   }
   const start = async () => {

@@ -16,7 +16,7 @@ from cuota.web.pages.desk.onboarding.place import OnboardingPlace
 from cuota.web.pages.render import page
 from cuota.web.service import service_of
 
-_LEAD = "As the tax office and the register know the business."
+_LEAD = "Enter the business as it is registered with the state and the tax office."
 
 
 async def show(request: Request, place: OnboardingPlace) -> Response:

@@ -22,7 +22,7 @@ from cuota.web.pages.desk.view import when
 from cuota.web.pages.render import PageContext, page
 from cuota.web.service import service_of
 
-_LEAD = "Such as the registration, the letter with the EIN, and an identity card of each owner."
+_LEAD = "For example: the registration, the letter with the EIN, and an ID of each owner."
 
 
 def document_row(each: MerchantDocument, root: str, *, theirs: bool) -> PageContext:

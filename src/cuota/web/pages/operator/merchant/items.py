@@ -87,7 +87,7 @@ async def item_page(
 
 
 def _would_approve(found: Merchant, opened: OpenedOnboarding, one: ChecklistItem) -> bool:
-    """Whether accepting this item approves the merchant, because all other items are accepted."""
+    """Return whether accepting this item approves the merchant, because all other items are accepted."""
     others = (each for each in opened.checklist.items if each.item is not one.item)
     return found.onboarding is not Onboarding.APPROVED and all(
         each.state is ItemState.ACCEPTED for each in others

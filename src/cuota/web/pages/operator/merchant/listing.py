@@ -47,7 +47,7 @@ _EMPTY = {
     MerchantState.ONBOARDING: "No merchant waits for its approval.",
     MerchantState.SUSPENDED: "No merchant is suspended.",
     MerchantState.REVOKED: "No merchant is revoked.",
-    MerchantState.TO_CHECK: "Nothing is to be checked.",
+    MerchantState.TO_CHECK: "Nothing needs to be checked.",
 }
 
 
@@ -150,7 +150,7 @@ def _table(
             cell(
                 each.name,
                 f"{MERCHANTS}/{each.merchant_id}",
-                more="something is to be checked" if each.merchant_id in checks else "",
+                more="something needs to be checked" if each.merchant_id in checks else "",
             ),
             cell(day_of(each.created_at), wide=True),
             state(*STATE_WORDS[each.state]),
