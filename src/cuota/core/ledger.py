@@ -30,7 +30,7 @@ class Account(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """One row of the ledger. `posting` is the name of the recipe, `cause` the id of the movement, charge or card refund."""
+    """One row of the ledger. `posting` is the name of the recipe, `cause` the id of the movement, charge, card refund, dispute or other cause."""
 
     posting: str
     cause: UUID
