@@ -1,4 +1,4 @@
-"""A returning consumer in a known browser pays with one press, with the card of the latest plan in that browser."""
+"""A returning consumer in a known browser pays with one click, with the card of the latest plan in that browser."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ async def _not_offered(context: Context, checkout: Checkout) -> Problem:
 
 
 async def _recognize(context: Context, theirs: Checkout, consumer_id: UUID, token: str | None) -> bool:
-    """Give the session to this consumer, as after a code: it may try another card, and it sees the plan.
+    """Bind the session to this consumer, as after a code: the session may try another card, and can see the plan.
 
     Returns False if the browser was forgotten meanwhile. An erasure locks the same row, so either the erasure is
     finished, or it finds this session.

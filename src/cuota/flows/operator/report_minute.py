@@ -18,7 +18,7 @@ _STATM = Path("/proc/self/statm")
 
 
 class MinuteReporter:
-    """Reports for one process. `counted` returns the counts since the start of the process, which exist without this report."""
+    """Reports for one process. `counted` returns the counts since the start of the process, which the process also keeps for other uses."""
 
     def __init__(self, context: Context, counted: Callable[[], TrafficTotals]) -> None:
         self._context, self._counted = context, counted

@@ -25,7 +25,7 @@ HEARTBEAT_SECONDS = 2.0
 TRY_SECONDS = 0.05
 # The session of a process that was killed a moment ago may still hold the lock for this long.
 OTHER_MOVER_SECONDS = 2.0
-# A worker that was killed meanwhile never follows.
+# The limit of the wait for workers, because a worker that was killed never reads the clock's new state.
 FOLLOW_SECONDS = 10.0
 # Workers pause after their webhooks and their calls to rails have ended.
 WORKERS_SECONDS = 60.0
