@@ -39,7 +39,7 @@ class FileBankRail:
     async def send(self, order: BankOrder) -> BankAnswer:
         """Queue the payment.
 
-        Raises RailUnavailable until the payment is in a file, because the payout is not sent before.
+        Raises RailUnavailable until the payment is in a file, because the payout is not sent before that.
         """
         if self.format == "nacha" and order.amount > MOST_CENTS:
             reason = f"a NACHA payment is at most {money.text_of(MOST_CENTS)}"
