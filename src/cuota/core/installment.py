@@ -20,7 +20,8 @@ class Installment:
 
     `returned` was refunded to the card, or will be. `charge_id` is set after a card has paid. `charge_at` is the time of the next
     charge, `remind_at` of the next reminder; `failures` counts failed scheduled charges. An unpaid installment without `charge_at`
-    waits for another card, or for the end of a dispute. `written_off_at` is when it was written off (core/order/write_off.py); the consumer can still pay it.
+    waits for another card, or for the end of a dispute. `written_off_at` is when it was written off (core/order/write_off.py);
+    the consumer can still pay it.
     """
 
     number: int

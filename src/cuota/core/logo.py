@@ -19,7 +19,7 @@ LEAST_PIXELS, MOST_PIXELS = 16, 1500
 _PNG_HEAD = 8
 _PNG_KEPT = {b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND", b"gAMA", b"cHRM", b"sRGB", b"sBIT", b"bKGD"}
 _WEBP_KEPT = {b"VP8 ", b"VP8L", b"VP8X", b"ALPH"}
-# The VP8X flag that is kept: alpha. The flags of an ICC profile, Exif, XMP and animation are cleared, like their chunks.
+# The VP8X flag that is kept (alpha). The ICC profile, Exif, XMP and animation lose their flags and chunks.
 _WEBP_FLAGS_LEFT = 0b00010000
 # The segments APP1 to APP15 hold metadata; APP14 says how colors are stored. COM is a comment.
 _JPEG_DROPPED = frozenset([*range(0xE1, 0xEE), 0xEF, 0xFE])

@@ -63,7 +63,7 @@ def text_of(cents: int) -> str:
 
 
 def shown(cents: int, currency: str = "USD") -> str:
-    """Format cents for people: `$1,234.50`, or the code for other currencies."""
+    """Format cents for a page or a message: `$1,234.50`, or with the code of another currency."""
     sign = "-" if cents < 0 else ""
     whole, rest = divmod(abs(cents), 100)
     symbol = "$" if currency == "USD" else f"{currency} "

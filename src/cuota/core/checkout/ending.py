@@ -68,8 +68,8 @@ def approve(
 ) -> Outcome:
     """Approve the order, because the card paid the first installment. An automatic capture happens in the same outcome.
 
-    `installments` is the agreed schedule: this charge pays the first installment, and the others have due times. `notice` is the message
-    to the consumer. `terms` are all versions of the merchant's terms; they set the fee of an automatic capture.
+    `installments` is the agreed schedule: this charge pays the first installment, and the others have due times. `notice` is the
+    message to the consumer. `terms` are all versions of the merchant's terms; they set the fee of an automatic capture.
     """
     move = edge(order.status, "approve")
     first = installments[0]

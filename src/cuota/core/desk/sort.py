@@ -30,5 +30,5 @@ DISPUTE_SORT_WORDS = {**SORT_WORDS, Sort.DEADLINE: "Answer due first"}
 
 
 def read_sort(typed: str, words: dict[Sort, str]) -> Sort:
-    """Return the sort order that a page's address asks for, or NEWEST if `words` does not have it."""
+    """Return the sort order in a page's address, or NEWEST if `words` does not have it."""
     return Sort(typed) if typed in {each.value for each in words} else Sort.NEWEST

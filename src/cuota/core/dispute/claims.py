@@ -1,4 +1,4 @@
-"""An order's open claims: its disputes and its return notice. A refund, or the end of a dispute, changes them together with the order."""
+"""An order's open claims: its disputes and its return notice. Refunds and closed disputes change the claims and the order together."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def _is_pdf(content: bytes) -> bool:
 
 
 def _is_text(content: bytes) -> bool:
-    """Return whether this is UTF-8 text for people, without control characters, markup or a program."""
+    """Return whether this is plain UTF-8 text, without control characters, markup or a program."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:

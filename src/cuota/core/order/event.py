@@ -81,7 +81,7 @@ def event_type(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event, of a type in EVENT_TYPES. `amount` is in cents; `reference` is the merchant's for a movement, or the dispute's or return's id."""
+    """One event, of a type in EVENT_TYPES. `amount` is in cents; `reference` is the movement's, or the dispute's or return's id."""
 
     type: str
     amount: int

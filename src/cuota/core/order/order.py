@@ -148,7 +148,7 @@ class Order:
 
     @property
     def refundable(self) -> int:
-        """The amount in cents that can still be refunded: the captured amount that is not refunded and that no card network took back."""
+        """The cents that can still be refunded: the captured amount that is not refunded and that no card network took back."""
         return self.captured - self.refunded - self.charged_back
 
     @property

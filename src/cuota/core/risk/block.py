@@ -42,7 +42,7 @@ def block_until(day: date) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One block. `until` is when it ends by itself, `ended_at` when somebody ended it. `reason` is encrypted; None after an erasure."""
+    """One block. `until` is when it expires, `ended_at` when somebody ended it. `reason` is encrypted; None after an erasure."""
 
     block_id: UUID
     kind: BlockKind

@@ -100,7 +100,7 @@ class Approvals:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Everything that is known when the consumer presses the button. Money is in cents.
+    """Everything that is known when the consumer submits the checkout. Money is in cents.
 
     `steer` is the result that a test surname of the sandbox asks for; it is always empty in production. `review` is the
     answer of the person who reviewed this order for this consumer. It is empty if nobody reviewed it, and `unavailable` if,

@@ -128,7 +128,7 @@ class Policy:
 
 
 def load_policy(text: str) -> Policy:
-    """Read a policy. Raises BadPolicy, whose text names the line and says what to write there."""
+    """Read a policy. Raises BadPolicy; its message names the line and says what to write there."""
     root = Text(text).root()
     root.only("version", "refuse_from", "exposure", "velocity", "mismatch", "score", "approvals")
     refuse = root.table("refuse_from").only("overdue_installments", "disputes")

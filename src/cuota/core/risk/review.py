@@ -42,7 +42,7 @@ class Review:
     signals: tuple[Signal, ...] = ()
 
     def declined(self) -> Decision:
-        """Return the decision after a decline: the facts of the referral, and the fact that a person declined the order.
+        """Return the decision after a decline: the facts of the referral, plus the person's decline.
 
         `decide` returns the same for these facts. The stored values are used, so that no order stays open because the release
         that declines the order cannot read the policy.
