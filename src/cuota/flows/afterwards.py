@@ -18,7 +18,7 @@ log = logging.getLogger("cuota.request")
 def afterwards(what: str) -> Iterator[None]:
     """Log an error of the `with` block and continue. `what` names what was not written.
 
-    For counts and notes that follow a payment or another result. If the answer became an error, people would repeat an action that is done.
+    For counts and notes that follow a payment or another result. If the answer became an error, people would repeat an action that succeeded.
     """
     try:
         yield

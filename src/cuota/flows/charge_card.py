@@ -77,7 +77,7 @@ async def ask(context: Context, asked: ChargeRequest, record: RecordAnswer) -> O
 async def _keep(context: Context, asked: ChargeRequest, answer: CardAnswer, record: RecordAnswer) -> Order:
     """Record a final answer, and before that the card network's identifier if the processor reports it, so that neither is lost.
 
-    Raises Charging if the database fails. The card may be charged by now, so nobody is told to try again: the charge is still in
+    Raises Charging if the database fails. The card may be charged by now, so nobody should try again: the charge is still in
     progress in our records, and a background job looks it up and records its answer.
     """
     ids = (asked.merchant_id, asked.order_id, asked.key)

@@ -168,7 +168,7 @@ def _in_progress() -> Refused:
 
 
 async def _finish(context: Context, network: CardNetwork, clearing: Clearing) -> None:
-    """Apply the clearing to the order. Raises Refused; a final refusal is also recorded."""
+    """Apply the clearing to the order. Raises Refused; a final refusal deletes the clearing."""
     kind = _KINDS[clearing.kind]
     asked = MovementRequest(kind, f"card-{clearing.reference}", clearing.amount)
     ours = replace(context, new_id=_first(clearing.clearing_id, context.new_id))

@@ -52,7 +52,7 @@ async def start_checkout(
 
 
 async def _told_here(context: Context, begun: Begun, origin: str | None) -> Begun:
-    """Make the latest origin that requested the checkout the one that gets the result.
+    """Send the result to the latest origin that requested the checkout.
 
     A shop may serve its page from two origins, with and without www.
     """

@@ -66,8 +66,8 @@ async def submit_checkout(
     """Decide, charge, and approve or decline. Return the order in its new state. A referred order waits for a person.
 
     `card_token` is what the processor's fields gave to the browser. `return_url` is the address to which the consumer comes back
-    from a confirmation at the card's bank. Raises Problem; Final, UnderReview, Charging or Lapsed if the order has changed
-    meanwhile; Forgotten if the consumer was erased meanwhile.
+    from a confirmation at the card's bank. Raises Problem; Final, UnderReview, Charging or Lapsed if the order has changed;
+    Forgotten if the consumer was erased.
     """
     ends.require_open(checkout.order, context.now())
     consumer_id, profile, _, _ = _agreed_terms(context, checkout, agreement_hash)
@@ -105,7 +105,7 @@ def _agreed_terms(
 async def pay_with(
     context: Context, checkout: Checkout, card: PlanCard, agreement_hash: str, return_url: str
 ) -> Order:
-    """Do what `submit_checkout` does, with a card that the card rail already knows and that may be charged."""
+    """Do the same as `submit_checkout`, with a card that the card rail knows and that may be charged."""
     order, now = checkout.order, context.now()
     ends.require_open(order, now)
     if not may_sell(checkout.merchant, sandbox=context.settings.sandbox):

@@ -26,7 +26,7 @@ from cuota.flows.desk.bad_change import BadChange
 from cuota.flows.desk.record import AuditNote, Cause, record
 
 LONGEST_NAME = 100
-NAME_TAKEN = "Another merchant has this name. Choose one that consumers do not take for the other."
+NAME_TAKEN = "Another merchant has this name. Choose a name that consumers cannot confuse with it."
 _To = Callable[[Merchant], Merchant]
 
 

@@ -17,7 +17,7 @@ LONGEST_NAME = 100
 # The old secret keeps working for this long after it was replaced, so that no call fails during the change.
 OLD_SECRET_LIVES = timedelta(hours=24)
 TWO_WORK = (
-    "The secret was replaced before, and the one before that still works. If the new secret was lost, replace the lost secret."
+    "The secret was already replaced, and the old secret still works. If the new secret was lost, replace the lost secret."
     " Otherwise end the old one first: at most two secrets work at a time."
 )
 NONE_OLD = "Only one secret works. Nothing was changed."

@@ -97,8 +97,8 @@ async def begin_visit(
 ) -> str:
     """Return the provider's address to which the browser goes. `secret` is the secret of the browser's cookie.
 
-    With `visit`, its session asks for a fresh second factor. `again`: the person must sign in at the provider even if the
-    person is already signed in there. Raises ProviderRefused, RailUnavailable.
+    With `visit`, its session asks for a fresh second factor. `again`: the person must sign in at the provider even if
+    already signed in there. Raises ProviderRefused, RailUnavailable.
     """
     provider, now = context.rails.identity, utc_now()
     assert provider is not None

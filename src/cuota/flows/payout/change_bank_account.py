@@ -21,7 +21,7 @@ from cuota.flows.desk.record import OPERATOR, Actor
 from cuota.flows.merchant.seal_bank_account import seal
 from cuota.flows.onboarding.change_checklist import note_change
 
-CHANGED_BEFORE = "This change was made before, by the first click. Nothing was changed twice."
+CHANGED_BEFORE = "Your first click already made this change. Nothing was changed twice."
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.02, 0.5
 
 
 class OtherPurchase(Exception):
-    """The decision depends on another order of this consumer, whose result is not known yet."""
+    """The decision depends on another order of this consumer that has no result yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Case:
     async def read(self, session: Session, merchant_id: UUID, order_id: UUID) -> Considered | None:
         """Read the facts for the decision: the order, then the reserved amounts, then the consumer's history.
 
-        Raises OtherPurchase if the decision depends on another order of the consumer, whose result does not come in time.
+        Raises OtherPurchase if the decision depends on another order of the consumer that has no result in time.
         """
         order = await self._order(session, merchant_id, order_id)
         if order is None:
