@@ -127,7 +127,7 @@ class FileBooks:
     async def make(self, kind: str, now: datetime, effective: date) -> list[int]:
         """Write all due files, and return their numbers.
 
-        No file is made twice: raises UniqueViolation if another command makes the same file first.
+        No file is made twice: raises UniqueViolation if another command is first.
         """
         made = await self._write()
         while await self._books.execute(_CLAIM, kind, now, effective, MOST_PAYMENTS) != "UPDATE 0":

@@ -1,7 +1,7 @@
 """The rail `files`, for a bank that accepts files: payouts wait for the next file, and the bank's reports give their results.
 
 `cuota bank make` writes a file, `cuota bank report` reads a report of the bank. NACHA has no report of a successful
-payment, so a payment counts as paid when the time for a return is over.
+payment, so a payment counts as paid when the time for a return has passed.
 """
 
 from __future__ import annotations
