@@ -58,7 +58,7 @@ class Withheld:
         return self._release(max(0, amount - free))
 
     def _release(self, amount: int) -> int:
-        """Release at most this much of the customer's own dispute, and return the released cents."""
+        """Release at most this much of the customer's own dispute. Return the released cents."""
         for dispute_id, held in self.by_dispute.items():
             if dispute_id not in self.chargebacks and held:
                 self.by_dispute[dispute_id] = held - min(amount, held)
