@@ -37,7 +37,7 @@ async def test_a_wrong_signature_is_explained_with_the_sandbox_s_hint_and_the_wi
         await tab.locator("#buy").click()
     (text,) = await heard(tab, "onError")
     assert text.startswith("The signature does not verify. ")
-    assert "hand openCheckout the very string that was signed" in text
+    assert "pass openCheckout exactly the string that was signed" in text
     popup = await opening.value
     if not popup.is_closed():
         await popup.wait_for_event("close")

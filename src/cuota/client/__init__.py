@@ -1,6 +1,6 @@
 """The Python client for merchants: the calls of the API with safe retries, and both kinds of signatures.
 
-The client uses httpx, and nothing else of Cuota. `docs/client.md` shows how to use it.
+The client needs httpx, and no other part of Cuota. `docs/client.md` shows how to use it.
 """
 
 from cuota.client.answers import (

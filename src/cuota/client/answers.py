@@ -1,4 +1,4 @@
-"""The answers of the service, as typed objects.
+"""The service's answers, as typed objects.
 
 Amounts are exact Decimals; times have a time zone; `raw` is the whole JSON answer. A field that an answer does not have
 becomes zero, the empty string or None.

@@ -1,4 +1,4 @@
-"""The asyncio client's calls about disputes. `sync_disputes.py` has the same for other programs."""
+"""The asyncio client's calls about disputes. `sync_disputes.py` has the same calls for other programs."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class AsyncClient(AsyncDisputeMethods):
     `base_url` and the credentials are those that the provider issued; `auth_url` and `audience` default to `base_url`.
     `timeout`: seconds for connecting, and for each read or write. `pauses`: seconds before each retry of a call that is
     safe to retry. `longest_wait`: if the service asks for a longer wait (`Retry-After`), in seconds, the call fails
-    instead. `http`: an httpx client of your own, for example with a proxy or certificates; `close` leaves it open.
+    instead. `http`: an httpx client of your own, for example with a proxy or certificates; `aclose` leaves it open.
 
     Every call raises CuotaError, or ValueError or TypeError for wrong arguments.
     """
@@ -243,7 +243,7 @@ class AsyncClient(AsyncDisputeMethods):
         return await self._do(calls.rotate_secret(endpoint_id, idempotency_key))
 
     async def test_endpoint(self, endpoint_id: str, *, idempotency_key: str | None = None) -> EndpointTest:
-        """Send a `webhook.test` event to an endpoint now, and return the answer of your address."""
+        """Send a `webhook.test` event to an endpoint now, and return your server's answer."""
         return await self._do(calls.check_endpoint(endpoint_id, idempotency_key))
 
     async def replay_endpoint(

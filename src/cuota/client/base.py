@@ -41,10 +41,10 @@ def _address(name: str, value: str) -> str:
 
 
 def answer_of(response: httpx.Response) -> HttpAnswer:
-    """Convert an answer of httpx."""
+    """Convert a response from httpx."""
     return HttpAnswer(response.status_code, response.headers, response.content)
 
 
 def lost(problem: httpx.RequestError) -> Lost:
-    """Convert an error of httpx: no answer arrived."""
+    """Convert an httpx error, which means that no answer arrived."""
     return Lost(type(problem).__name__, not isinstance(problem, _NEVER_SENT))

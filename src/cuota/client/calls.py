@@ -119,7 +119,7 @@ class Listing:
     page_size: int
 
     def page(self, cursor: str | None) -> Call[OrderPage]:
-        """`GET /orders`: one page. `cursor` is the cursor of the previous page; None gets the first page."""
+        """`GET /orders`: one page. `cursor` is the cursor that the previous page returned; None gets the first page."""
         parameters = {
             "merchantReference": self.merchant_reference,
             "status": self.status,

@@ -1,4 +1,4 @@
-"""The answers of the service about disputes and return notices, as typed objects."""
+"""The service's answers about disputes and return notices, as typed objects."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Statement:
 class Dispute:
     """A dispute or a chargeback (`kind`). The fields after `respond_by` are empty in a list of disputes.
 
-    `status` is open, under_review, won, lost, appealed or closed, from your side. `withheld` is what is withheld from your
+    `status` is open, under_review, won, lost, appealed or closed, from your side. `withheld` is the amount withheld from your
     payouts now. `refund_reference` is the reference of the refund that a lost dispute made.
     """
 

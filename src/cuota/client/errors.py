@@ -1,4 +1,4 @@
-"""The exceptions that the client raises. Decide by the class or by `code`; the texts may change."""
+"""The exceptions that the client raises. Your code may depend on the class and on `code`; the texts may change."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class CuotaError(Exception):
     """The base class of the client's exceptions. Wrong arguments raise TypeError or ValueError instead.
 
     `undecided`: the call may have been applied, although no answer confirms that. Keep its reference or key, and repeat
-    the call with the same one. `idempotency_key` is the key that was sent, or None.
+    the call with the same reference or key. `idempotency_key` is the key that was sent, or None.
     """
 
     undecided = False
@@ -22,7 +22,7 @@ class CuotaError(Exception):
 class RequestRefused(CuotaError):
     """The service refused the call, and nothing was applied. `raw` is the whole answer.
 
-    The refusal of a capture, void or refund has `balances`. If the reference was used before, `original` is that call.
+    The refusal of a capture, void or refund has `balances`. If the reference was used before, `original` is the earlier call.
     """
 
     def __init__(self, status: int, raw: Mapping[str, Any], request_id: str = "") -> None:
@@ -60,7 +60,7 @@ class DuplicateReference(RequestRefused):
 
 
 class Unavailable(CuotaError):
-    """The service did not decide about the call: a network error, an overload, or a proxy's answer.
+    """There is no answer that decides the call, because of a network error, an overload, or a proxy.
 
     The client raises this only after its retries. `retry_after` is the wait in seconds that the service asked for, or None.
     """
@@ -91,7 +91,7 @@ class RateLimited(Unavailable):
 
 
 class BadWebhook(CuotaError):
-    """The webhook is not proved to come from the service. Answer 401, and do not use its content."""
+    """It is not proven that the webhook comes from the service. Answer 401, and do not use its content."""
 
 
 _CLASSES: Mapping[int, type[RequestRefused]] = {401: Unauthorized, 404: NotFound}

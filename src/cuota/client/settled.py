@@ -1,4 +1,4 @@
-"""The answers of the service about payouts, the balance and the terms, as typed objects."""
+"""The service's answers about payouts, the balance and the terms, as typed objects."""
 
 from __future__ import annotations
 

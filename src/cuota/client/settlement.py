@@ -193,7 +193,7 @@ def _left_out(
             yield SettlementProblem(
                 "doubled", f"The line of {name} was in an earlier payout.", None, line.event_id
             )
-        # The lines of an order come in the order of its events, so an earlier event cannot be paid later.
+        # The lines of an order have the same sequence as its events, so an earlier event cannot be paid later.
         elif (
             settled is not None
             and not earlier

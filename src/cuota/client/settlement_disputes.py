@@ -14,7 +14,7 @@ DisputeLine = tuple[str, str, int]
 
 @dataclass
 class Withheld:
-    """The amounts that the disputes of one order withhold. Apply the order's events in their order.
+    """The amounts that the disputes of one order withhold. Apply the order's events in sequence.
 
     `by_dispute` has the cents that each dispute withholds; `chargebacks` the disputes of card networks.
     """
@@ -50,7 +50,7 @@ class Withheld:
         return _not_zero([("dispute_released", reference, held), ("dispute_lost", reference, -amount)])
 
     def _replaced(self, order: Mapping[str, Any], amount: int) -> int:
-        """A chargeback replaces the customer's own dispute as far as both withhold the same money."""
+        """Release the part of the customer's own dispute that withholds the same money as a new chargeback."""
         captured, refunded = (
             sum(cents_of(each["amount"]) for each in order[name]) for name in ("captures", "refunds")
         )
@@ -58,7 +58,7 @@ class Withheld:
         return self._release(max(0, amount - free))
 
     def _release(self, amount: int) -> int:
-        """Release at most this much of the customer's own dispute."""
+        """Release at most this much of the customer's own dispute. Return the released cents."""
         for dispute_id, held in self.by_dispute.items():
             if dispute_id not in self.chargebacks and held:
                 self.by_dispute[dispute_id] = held - min(amount, held)

@@ -104,7 +104,7 @@ def _of_event(event: Mapping[str, Any], versions: Sequence[Terms], withheld: Wit
 
 
 def _own_movement(event: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the movement that the event reports, in its order's list."""
+    """Return the movement that the event reports, from the list in the event's order."""
     amount, movements = cents_of(event["amount"]), event["order"][_LISTS[event["type"]]]
     # The event contains the order right after the event, so the event's own movement is the last one.
     own: Mapping[str, Any] = next(
@@ -114,7 +114,7 @@ def _own_movement(event: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _returned(order: Mapping[str, Any], reference: str, versions: Sequence[Terms]) -> int:
-    """Return the fee that a refund returns. The order's captures and refunds are calculated again, in their order."""
+    """Return the fee that a refund returns. The order's captures and refunds are calculated again, by time."""
     moves = [(_time(each), 0, each) for each in order["captures"]]
     moves += [(_time(each), 1, each) for each in order["refunds"]]
     captured = refunded = returnable = returned = 0

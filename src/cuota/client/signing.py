@@ -114,7 +114,7 @@ def _key_of(signing_secret: str) -> bytes:
 
 
 def _headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the four headers that matter, by lower-case name; "" for a missing one. Refuse a repeated one."""
+    """Return the four headers that matter, by lower-case name; "" for a missing one. Raises BadWebhook for a repeated one."""
     found: dict[str, str] = {}
     for name, value in headers.items():
         lower = name.lower()

@@ -232,7 +232,7 @@ class Client(DisputeMethods):
         return self._do(calls.rotate_secret(endpoint_id, idempotency_key))
 
     def test_endpoint(self, endpoint_id: str, *, idempotency_key: str | None = None) -> EndpointTest:
-        """Send a `webhook.test` event to an endpoint now, and return the answer of your address."""
+        """Send a `webhook.test` event to an endpoint now, and return your server's answer."""
         return self._do(calls.check_endpoint(endpoint_id, idempotency_key))
 
     def replay_endpoint(

@@ -1,4 +1,4 @@
-"""The blocking client's calls about disputes. `async_disputes.py` has the same for asyncio programs."""
+"""The blocking client's calls about disputes. `async_disputes.py` has the same calls for asyncio programs."""
 
 from __future__ import annotations
 

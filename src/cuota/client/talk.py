@@ -170,7 +170,7 @@ def settle(call: Call[T], result: HttpAnswer | Lost, *, lost_before: bool) -> T:
 def read_answer(result: HttpAnswer | Lost) -> Raw:
     """Return the JSON object of an answer.
 
-    Raises Unavailable if there is no answer, or if the answer leaves the result open.
+    Raises Unavailable if there is no answer, or if the answer does not show the result.
     """
     if isinstance(result, Lost):
         raise Unavailable(f"No answer arrived ({result.reason}).", undecided=result.sent)
@@ -179,7 +179,7 @@ def read_answer(result: HttpAnswer | Lost) -> Raw:
     if result.status not in LATER and code != "idempotency_in_progress":
         if raw is not None:
             return raw
-        if result.status in {401, 404}:  # a 401 of a gateway without a JSON body still counts as a 401
+        if result.status in {401, 404}:  # a gateway's 401 without a JSON body still counts as a 401
             return {"message": f"HTTP {result.status}, without a JSON body from the service."}
         message = f"HTTP {result.status}, but the answer is not from the service. Check base_url."
         raise Unavailable(message, status=result.status, undecided=True)

@@ -1,4 +1,4 @@
-"""The answers of the service about events and webhook endpoints, as typed objects."""
+"""The service's answers about events and webhook endpoints, as typed objects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cuota.client.disputed import EventDispute, EventReturn
 
 @dataclass(frozen=True)
 class EventPayout:
-    """The payout that an event is about, right after the event. `account_last4` are the digits of the bank account."""
+    """The payout that an event is about, right after the event. `account_last4` are the last four digits of its account."""
 
     payout_id: str
     number: int
@@ -69,8 +69,8 @@ class Event:
     """An event of your account. A webhook has the same body: `Event.read(verify_webhook(...))`.
 
     `sequence` counts an order's events from 1; `order` is the order after this event. Act only once on each `id`.
-    An event about a payout has `payout`, one about your bank account has `bank_account`, and both have no order. `amount` is
-    then the payout's, and `message` is the reason of a returned payout. An event about a dispute has `dispute`, and
+    An event about a payout has `payout`, one about your bank account has `bank_account`; neither has an order. For a
+    payout, `amount` is the payout's amount, and `message` is the reason of its return. An event about a dispute has `dispute`, and
     `return.noticed` has `returned`. `dispute_id` is set if a lost dispute made the refund that the event is about.
     """
 
@@ -170,7 +170,7 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class EndpointTest:
-    """The answer of your address to a `webhook.test` event. `acknowledged`: it was a 2xx answer in time."""
+    """Your server's answer to a `webhook.test` event. `acknowledged`: it was a 2xx answer in time."""
 
     acknowledged: bool
     status: int | None

@@ -112,7 +112,7 @@ def is_name(text: str) -> bool:
 
 
 def typed_name(text: str) -> str:
-    """Normalize a typed name: every kind of space becomes a space, and an opening apostrophe becomes an apostrophe."""
+    """Normalize a typed name: every Unicode space becomes a plain space, and a left quotation mark becomes an apostrophe."""
     spaced = "".join(" " if unicodedata.category(char) == "Zs" else char for char in text)
     return spaced.replace("\N{LEFT SINGLE QUOTATION MARK}", "\N{RIGHT SINGLE QUOTATION MARK}").strip()
 
@@ -133,7 +133,7 @@ def is_typed_name(text: str) -> bool:
 
 
 def is_email(text: str) -> bool:
-    """Return whether the text is a mail address: ASCII, a domain with a dot, at most 250 characters."""
+    """Return whether the text is an e-mail address: ASCII, a domain with a dot, at most 250 characters."""
     local, _, _ = text.partition("@")
     dots = local.startswith(".") or local.endswith(".") or ".." in local
     return len(text) <= 250 and not dots and _EMAIL.fullmatch(text) is not None
@@ -148,7 +148,7 @@ _SHORT = {
 
 
 def address_key(address: Address) -> str:
-    """Return the same text for the same address in any spelling: without case, punctuation and common abbreviations."""
+    """Return one text for all spellings of an address: case, punctuation and common abbreviations do not matter."""
     text = unicodedata.normalize("NFKC", f"{address.line1} {address.line2}").casefold()
     words = re.findall(r"\w+", text)
     return " ".join([*(_SHORT.get(word, word) for word in words), address.postcode])

@@ -16,7 +16,7 @@ class Scope(StrEnum):
     REFUND = "refund"
 
 
-# The texts of the `scope` in a token.
+# The value of `scope` in a token.
 TOKEN_SCOPES = {
     Scope.FULL: "merchant orders",
     Scope.READ: "orders.read",
@@ -33,7 +33,7 @@ _MOVES = {Scope.CAPTURE: "/order/{order_id}/capture", Scope.REFUND: "/order/{ord
 
 
 def credential_name(name: str) -> str:
-    """Return the name of a credential for people. The first credential of a merchant has no name of its own."""
+    """Return the name that pages show for a credential. The first credential of a merchant has no name of its own."""
     return name or "first credential"
 
 

@@ -11,7 +11,7 @@ def day(value: date, *, year: bool = False) -> str:
 
 
 def month(value: date) -> str:
-    """Return a month for people, such as "November 2026"."""
+    """Format a month, such as "November 2026"."""
     return f"{value:%B %Y}"
 
 

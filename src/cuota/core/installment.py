@@ -20,7 +20,8 @@ class Installment:
 
     `returned` was refunded to the card, or will be. `charge_id` is set after a card has paid. `charge_at` is the time of the next
     charge, `remind_at` of the next reminder; `failures` counts failed scheduled charges. An unpaid installment without `charge_at`
-    waits for another card. `written_off_at` is when it was written off (core/order/write_off.py); the consumer can still pay it.
+    waits for another card, or for the end of a dispute. `written_off_at` is when it was written off (core/order/write_off.py);
+    the consumer can still pay it.
     """
 
     number: int
@@ -81,7 +82,7 @@ class Cut:
 def cut(plan: Sequence[Installment], amount: int, fee: int, taken_back: Mapping[UUID, int] = NOTHING) -> Cut:
     """Reduce a plan by `amount` and `fee`: first the unpaid installments, then the paid ones, each from the last to the first.
 
-    `taken_back` has the cents that the cards' banks have taken back of each charge. That part of an installment is not
+    `taken_back` has the cents that the cards' banks have taken back from each charge. That part of an installment is not
     reduced; `room` returns the largest possible reduction.
     """
     parts = {item.number: item for item in plan}

@@ -17,7 +17,7 @@ _FORMS = (
 
 
 class BadInstant(ValueError):
-    """The text is not an instant, or the clock cannot be moved to it. The text of the exception says why and what is valid."""
+    """The text is not an instant, or the clock cannot be moved to it. The message says why, and what is valid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class TargetInstant:
     instant: datetime | None = None
 
     def after(self, now: datetime) -> datetime:
-        """Return the instant, if the service's clock shows `now`. Raises BadInstant if it is not later, or too far ahead."""
+        """Return the instant, given the time `now`. Raises BadInstant if the instant is not later than `now`, or too far ahead."""
         target = self.instant if self.span is None else now + self.span
         assert target is not None
         if target <= now:
@@ -46,7 +46,7 @@ def read_instant(text: str) -> TargetInstant:
     """Read a span, a date, or a date with time and zone. Raises BadInstant."""
     span = _SPAN.fullmatch(text)
     if span is not None:
-        # Limited to a number that a date can hold. `after` refuses a span that is too long.
+        # Limited to a span that date arithmetic can handle. `after` refuses a span that is too long.
         return TargetInstant(text, span=min(timedelta(**{UNITS[span[2]]: int(span[1])}), 2 * FARTHEST))
     try:
         if _DAY.fullmatch(text):

@@ -30,7 +30,7 @@ class Account(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """One row of the ledger. `posting` is the name of the recipe, `cause` the id of the movement, charge or card refund."""
+    """One row of the ledger. `posting` is the name of the recipe, `cause` an id, such as a movement's, charge's or dispute's."""
 
     posting: str
     cause: UUID

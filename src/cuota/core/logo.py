@@ -1,7 +1,7 @@
-"""A merchant's logo: judged by its content, and reduced to the picture itself.
+"""A merchant's logo: checked by its content, and reduced to the picture itself.
 
-Nothing is decoded, so a hostile picture finds no decoder to attack. What is kept are the parts that a browser needs to draw the
-picture: no metadata (a photo may say where it was taken), and nothing behind the picture's end.
+Nothing is decoded, so a hostile picture finds no decoder to attack. Only the parts that a browser needs to draw the picture are kept:
+no metadata (a photo may say where it was taken), and nothing after the picture's end.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from cuota.core.dispute.file_types import type_of
 
 MOST_LOGO_BYTES = 100 * 1024
-# In each direction. A few kilobytes can describe a picture that fills a phone's memory.
+# The limits of each side. A few kilobytes can describe a picture that fills a phone's memory.
 LEAST_PIXELS, MOST_PIXELS = 16, 1500
 _PNG_HEAD = 8
 _PNG_KEPT = {b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND", b"gAMA", b"cHRM", b"sRGB", b"sBIT", b"bKGD"}
 _WEBP_KEPT = {b"VP8 ", b"VP8L", b"VP8X", b"ALPH"}
-# Flags of VP8X: an ICC profile, Exif, XMP, animation. These chunks are left out.
+# The VP8X flag that is kept (alpha). The ICC profile, Exif, XMP and animation lose their flags and chunks.
 _WEBP_FLAGS_LEFT = 0b00010000
 # The segments APP1 to APP15 hold metadata; APP14 says how colors are stored. COM is a comment.
 _JPEG_DROPPED = frozenset([*range(0xE1, 0xEE), 0xEF, 0xFE])
@@ -30,7 +30,7 @@ LOGO_TYPES = ("image/png", "image/jpeg", "image/webp")
 
 
 class BadLogo(Exception):
-    """The file cannot be a logo. The text says what to do."""
+    """The file cannot be a logo. The message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def _jpeg(content: bytes) -> _Kept:
 
 
 def _scan_end(content: bytes, at: int) -> int:
-    """Return where the next marker begins. In a scan, FF is followed by 00, or by the number of a restart."""
+    """Return where the next marker begins. In a scan, FF is followed by 00, or by a restart marker's number."""
     while True:
         at = content.index(b"\xff", at)
         if content[at + 1] != 0x00 and not 0xD0 <= content[at + 1] <= 0xD7:

@@ -20,14 +20,14 @@ class BodyProfile(StrEnum):
 class Onboarding(StrEnum):
     """Whether the operator has approved a merchant."""
 
-    NONE = "none"  # nobody asked for an approval: the merchant may do everything
+    NONE = "none"  # nobody asked for an approval, so the merchant may do everything
     OPEN = "open"  # not approved yet, or no longer
     APPROVED = "approved"
 
 
 @dataclass(frozen=True, slots=True)
 class OwnSettings:
-    """What the merchant's own people set in the dashboard. None where they set nothing.
+    """What the merchant's own people set in the dashboard. A setting that they did not set is None.
 
     `minimum` and `maximum` (cents) narrow the operator's limits. Consumers see `display_name` in place of the merchant's name,
     `support_email` and `support_url` for questions, and the logo with the digest `logo`. Notices go to `notify_email`, too.
@@ -46,7 +46,7 @@ class OwnSettings:
 class Merchant:
     """A merchant. `minimum` and `maximum` are the operator's limits of an order, in cents.
 
-    `origins` are the web origins whose pages may open the checkout by script. `suspended`: the operator lets the merchant make no
+    `origins` are the web origins whose pages may open the checkout by script. `suspended`: the operator does not let the merchant make
     new orders.
     """
 
@@ -64,7 +64,7 @@ class Merchant:
 
     @property
     def lowest(self) -> int:
-        """The smallest order amount in force, in cents. A limit of the merchant's own counts while the operator's allow it."""
+        """The smallest order amount in force, in cents. The merchant's own limit counts while it is within the operator's limits."""
         return self._within(self.own.minimum, self.minimum)
 
     @property
@@ -97,7 +97,7 @@ def may_sell(merchant: Merchant, *, sandbox: bool) -> bool:
 
 
 def require_selling(merchant: Merchant, *, sandbox: bool) -> None:
-    """Raise Refused if the merchant may make no new orders: it is suspended or, in production, not approved."""
+    """Raise Refused if the merchant may not make new orders: it is suspended or, in production, not approved."""
     if may_sell(merchant, sandbox=sandbox):
         return
     if merchant.suspended:

@@ -1,4 +1,4 @@
-"""A message to a consumer, in the form that a message rail gets."""
+"""A message to a consumer, in the form that a message rail receives."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from uuid import UUID
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message. `key` is an idempotency key: a rail that gets the same key twice may send the message once.
+    """A message. `key` is an idempotency key: a rail that gets the same key twice may send the message only once.
 
     `phone` is a ten-digit US number, `email` an address; either may be None. `sender` is the name that consumers know.
-    `urgent`: the consumer waits for it now, so it goes to the phone if there is one, even if a mail is possible. `attached`
-    follows the text in a mail. It is too long for a text message, and the consumer need not act on it.
+    `urgent`: the consumer is waiting for it, so it goes to the phone if there is one, even if an e-mail is possible. `attached`
+    follows the text in an e-mail. It is too long for a text message, and the consumer need not act on it.
     """
 
     key: UUID
@@ -26,5 +26,5 @@ class Message:
 
     @property
     def mail_text(self) -> str:
-        """Return the full text for a mail."""
+        """Return the full text for an e-mail."""
         return f"{self.text}\n\n{self.attached}" if self.attached else self.text

@@ -15,7 +15,7 @@ _PLAIN = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?", re.ASCII)
 
 
 class BadAmount(ValueError):
-    """The value is not an amount. The text says what the value must be."""
+    """The value is not an amount. The message says what the value must be."""
 
 
 def decimal_of(value: object) -> Decimal:
@@ -63,7 +63,7 @@ def text_of(cents: int) -> str:
 
 
 def shown(cents: int, currency: str = "USD") -> str:
-    """Format cents for people: `$1,234.50`, or the code for other currencies."""
+    """Format cents for a page or a message: `$1,234.50`, or with the code of another currency."""
     sign = "-" if cents < 0 else ""
     whole, rest = divmod(abs(cents), 100)
     symbol = "$" if currency == "USD" else f"{currency} "
@@ -79,7 +79,7 @@ def split(total: int, parts: int) -> list[int]:
 
 
 def share(whole: int, part: int, total: int) -> int:
-    """Return `whole * part / total` in cents, rounded half up, and exact for none and all. Used for pro rata fees."""
+    """Return `whole * part / total` in cents, rounded half up, and exact if `part` is 0 or `total`. Used for pro rata fees."""
     assert 0 <= part <= total
     assert total > 0
     return (2 * whole * part + total) // (2 * total)

@@ -103,4 +103,4 @@ SANCTIONED = (
     SanctionedName("S-5", company=True, names=("Obsidian Reef Trading LLC",), detail="owned by S-1"),
     SanctionedName("S-6", company=True, names=("Zarovia Export Company", "ZarEx"), detail="seat in Zarovia"),
 )  # fmt: skip
-"""Nobody and no company of these names is meant. docs/operator.md lists them."""
+"""These names stand for no real person or company. docs/operator.md lists them."""

@@ -11,7 +11,7 @@ ADDRESS_FIELDS = ("address_line1", "address_line2", "city", "state", "postcode")
 
 
 def read_address(form: dict[str, str], place: str, errors: dict[str, str]) -> Address:
-    """Return the address. Add an error for each wrong field. `place` names the address in these errors: your billing address."""
+    """Return the address. Add an error for each wrong field. `place` names the address in these errors, such as `your billing address`."""
     zip_code = re.fullmatch(r"([0-9]{5})(-?[0-9]{4})?", form.get("postcode", ""), re.ASCII)
     address = Address(
         line1=read_text(form, "address_line1", 3, f"Enter the street and number of {place}.", errors),

@@ -1,4 +1,4 @@
-"""What is written after the result of a request is decided: if that fails, the request is answered with its result all the same."""
+"""Writes that follow the result of a request. If such a write fails, the request is still answered with its result."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from collections.abc import Iterator
 from cuota.core.refusal import Refused
 from cuota.db.pool import BUSY, GONE
 
-# What a call raises if the database was busy, or lost the connection.
+# What a call raises if the database is busy, or the connection is lost.
 DATABASE_FAILED = (Refused, *BUSY, *GONE)
 log = logging.getLogger("cuota.request")
 
 
 @contextlib.contextmanager
 def afterwards(what: str) -> Iterator[None]:
-    """Log an error of the `with` block and go on. `what` names what is not written then.
+    """Log an error of the `with` block and continue. `what` names what was not written.
 
-    For counts and notes that follow a payment or another result. If the answer became an error, people would repeat what is done.
+    For counts and notes that follow a payment or another result. If the answer became an error, people would repeat an action that succeeded.
     """
     try:
         yield

@@ -62,7 +62,7 @@ def request_of(
 async def ask(context: Context, asked: ChargeRequest, record: RecordAnswer) -> Order:
     """Charge the card and record the rail's answer.
 
-    Raises Charging if there is no final answer: it was lost, the consumer must confirm the charge, or the bank takes its time. Raises
+    Raises Charging if there is no final answer: it was lost, the consumer must confirm the charge, or the bank has not decided yet. Raises
     Charging too if the answer could not be recorded.
     """
     try:
@@ -75,9 +75,9 @@ async def ask(context: Context, asked: ChargeRequest, record: RecordAnswer) -> O
 
 
 async def _keep(context: Context, asked: ChargeRequest, answer: CardAnswer, record: RecordAnswer) -> Order:
-    """Record a final answer, and before that the card network's identifier if the processor tells it, so that none is lost.
+    """Record a final answer, and before that the card network's identifier if the processor reports it, so that neither is lost.
 
-    Raises Charging if the database fails. The card may be charged by now, so nobody is told to try again: the charge is still in
+    Raises Charging if the database fails. The card may be charged by now, so nobody should try again: the charge is still in
     progress in our records, and a background job looks it up and records its answer.
     """
     ids = (asked.merchant_id, asked.order_id, asked.key)
@@ -130,7 +130,7 @@ async def look(context: Context, asked: ChargeRequest, record: RecordAnswer) -> 
 
 
 async def give_up(context: Context, asked: ChargeRequest, record: RecordAnswer) -> None:
-    """Cancel a charge that waits for the consumer, and record how it ended: it may have been paid meanwhile."""
+    """Cancel a charge that waits for the consumer, and record how it ended: the consumer may have confirmed it by now."""
     try:
         answer = await context.rails.card.find_charge(asked)
         if answer is not None and answer.outcome is CardOutcome.REQUIRES_ACTION:

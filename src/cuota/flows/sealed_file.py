@@ -1,4 +1,4 @@
-"""Encrypts a file and its name, and opens them again. In a thread, so that the process answers others meanwhile."""
+"""Encrypts a file and its name, and decrypts them, in a thread, so that the process can answer other requests."""
 
 from __future__ import annotations
 

@@ -108,8 +108,8 @@ async def settle(
     `read` reads the data for the decision; by default the order and its plan. `decide` is called with this data,
     perhaps several times. It returns the outcome to save, or None if there is nothing to do, or it raises a refusal.
     `keep` makes the answer that is stored with the outcome's movement, for the request's Idempotency-Key. `save`
-    replaces `outcomes.save`. A flow that passes it also writes rows of the consumer, which may be on another server, so
-    the order's row is never locked around it. Such a flow retries instead, because an open order changes only a few
+    replaces `outcomes.save`. A flow that passes `save` also writes rows of the consumer, which may be on another server,
+    so the order's row is never locked during that save. Such a flow retries instead, because an open order changes only a few
     times.
     """
     run = _Run(context, merchant_id, order_id, decide, read, keep, save)

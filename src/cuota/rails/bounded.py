@@ -43,19 +43,19 @@ class BoundedIssuingRail:
         self._seconds = seconds
 
     async def issue(self, key: UUID, merchant_id: UUID, order_id: UUID, amount: int, currency: str) -> None:
-        """Bounded."""
+        """Call the rail's `issue` with the timeout."""
         await within(self._rail.issue(key, merchant_id, order_id, amount, currency), self._seconds)
 
     async def reveal(self, key: UUID) -> VirtualCard | None:
-        """Bounded."""
+        """Call the rail's `reveal` with the timeout."""
         return await within(self._rail.reveal(key), self._seconds)
 
     async def hide(self, key: UUID) -> None:
-        """Bounded."""
+        """Call the rail's `hide` with the timeout."""
         await within(self._rail.hide(key), self._seconds)
 
     async def limit(self, key: UUID, amount: int) -> None:
-        """Bounded."""
+        """Call the rail's `limit` with the timeout."""
         await within(self._rail.limit(key, amount), self._seconds)
 
 
@@ -72,9 +72,9 @@ class BoundedMessageRail:
         return self._rail.new_code()
 
     async def send_code(self, phone: str, code: str, sender: str) -> None:
-        """Bounded."""
+        """Call the rail's `send_code` with the timeout."""
         await within(self._rail.send_code(phone, code, sender), self._seconds)
 
     async def send(self, message: Message) -> None:
-        """Bounded."""
+        """Call the rail's `send` with the timeout."""
         await within(self._rail.send(message), self._seconds)

@@ -52,7 +52,7 @@ class Authorization:
 
 @dataclass(frozen=True, slots=True)
 class Clearing:
-    """A capture, reversal or refund of an authorization, in cents. `open` is the amount left for another one of its kind."""
+    """A capture, reversal or refund of an authorization, in cents. `lease` is the claim of the process that works on it."""
 
     clearing_id: UUID
     authorization_id: UUID

@@ -38,7 +38,7 @@ CLOSE_SECONDS = 2.0
 LONGEST_SECONDS = ACKNOWLEDGE_SECONDS + BODY_SECONDS + CLOSE_SECONDS
 CONNECT_SECONDS = 4.0
 assert CONNECT_SECONDS < ACKNOWLEDGE_SECONDS
-# Common servers close an idle connection after five seconds. We close it earlier, so that no request meets a closed one.
+# Common servers close an idle connection after five seconds. We close it earlier, so that no request uses a closed connection.
 IDLE_SECONDS = 4.0
 MOST_ANSWER_BYTES = 64 * 1024
 # Small enough that reading one piece of garbage never blocks the event loop.
@@ -107,7 +107,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         return addresses
 
     async def connect_unix_socket(self, path: str, *_: Any, **__: Any) -> httpcore.AsyncNetworkStream:
-        """Never."""
+        """Refuse every connection to a Unix socket."""
         raise ForbiddenDestination(f"{path} is not on the public internet")
 
     async def sleep(self, seconds: float) -> None:
@@ -150,10 +150,10 @@ class _Bounded(httpcore.AsyncNetworkStream):
         await self._inner.write(buffer, timeout)
 
     async def aclose(self) -> None:
-        """Begin to close the connection, without a pause.
+        """Begin to close the connection, without awaiting anything.
 
-        An attempt also closes other receivers' idle connections, one after another. If it paused in between and was
-        canceled there, the rest of them would stay open.
+        An attempt also closes other receivers' idle connections, one after another. If this method awaited something and
+        was canceled there, the rest of them would stay open.
         """
         task = asyncio.ensure_future(self._inner.aclose())
         self._closing.add(task)

@@ -1,4 +1,4 @@
-"""The sandbox's inbox: the texts and mails that consumers would have received. It keeps the newest 10,000."""
+"""The sandbox's inbox: the texts and e-mails that consumers would have received. It keeps the newest 10,000."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cuota.core.consumer import is_us_number, typed_number
 from cuota.rails.stores import RailDatabase
 
 KEPT = 10_000
-# One statement and one round trip, even for a notice that is sent by mail and by text. Old messages are deleted a
+# One statement and one round trip, even for a notice that is sent by e-mail and by text. Old messages are deleted a
 # hundred at a time, so most sends do not look for them. NOT EXISTS prevents a repeated call from using up a number. If
 # two calls run at the same moment, ON CONFLICT decides.
 PUT = f"""
@@ -39,7 +39,7 @@ _END = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """One message in the inbox. `number` increases with each message; `recipient` is a ten-digit number or a mail address."""
+    """One message in the inbox. `number` increases with each message; `recipient` is a ten-digit number or an e-mail address."""
 
     number: int
     key: UUID
@@ -51,7 +51,7 @@ class Received:
 
 
 def recipient_of(typed: str) -> str:
-    """Convert a phone number or mail address from the form that a person types to the form that the inbox stores."""
+    """Convert a phone number or e-mail address that a person typed to the form that the inbox stores."""
     number = typed_number(typed)
     return number if is_us_number(number) else typed.strip()
 

@@ -131,7 +131,7 @@ def _bank_rail(settings: RailSettings, given: tuple[object, ...]) -> BoundedBank
 
 
 def _identity(settings: RailSettings) -> IdentityProvider | None:
-    """Return the provider of sign-ins, or None. Its library is imported only where one is set."""
+    """Return the sign-in provider, or None. Its library is imported only if a provider is set."""
     if settings.provider is None:
         return None
     module = importlib.import_module("cuota.rails.identity.provider")

@@ -64,7 +64,7 @@ class SandboxMessageRail:
         await self._put(uuid4(), f"{sender}: one-time code", [("text", phone, code_text(code, sender))])
 
     async def send(self, message: Message) -> None:
-        """Store the notice in the inbox, once for each way of reaching the consumer (mail and text)."""
+        """Store the notice in the inbox, once for each way of reaching the consumer (e-mail and text)."""
         ways = []
         if message.email is not None:
             ways.append(("mail", message.email, message.mail_text))

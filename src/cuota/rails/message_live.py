@@ -1,6 +1,6 @@
-"""The `live` message rail: sends texts through an HTTP hook, and mail through SMTP.
+"""The `live` message rail: sends texts through an HTTP hook, and e-mail through SMTP.
 
-No text, code, number or address gets into a log or into the text of an exception.
+Logs and exceptions contain no text, code, number or address.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class LiveMessageRail:
         await self._text(uuid4(), phone, code_text(code, sender))
 
     async def send(self, message: Message) -> None:
-        """Send the notice by mail if possible, otherwise by text, but never both ways. Raises RailUnavailable.
+        """Send the notice by e-mail if possible, otherwise by text, but never both ways. Raises RailUnavailable.
 
         An urgent notice goes by text if possible.
         """
@@ -143,7 +143,7 @@ class LiveMessageRail:
         try:
             await client.connect()
             await client.sendmail(sender, [recipient], letter.as_bytes())
-            # The server has accepted the mail. An error while closing must not cause a second send.
+            # The server has accepted the e-mail. An error while closing must not cause a second send.
             with contextlib.suppress(aiosmtplib.SMTPException, OSError, TimeoutError):
                 async with asyncio.timeout(GOODBYE_SECONDS):
                     await client.quit()
@@ -152,7 +152,7 @@ class LiveMessageRail:
 
 
 def compose(message: Message, recipient: str, mail_from: str) -> EmailMessage:
-    """Return the mail. No part of a text can become a header. Raises RailUnavailable if the address is not valid."""
+    """Return the e-mail. No part of a text can become a header. Raises RailUnavailable if the address is not valid."""
     if not is_email(recipient):
         raise RailUnavailable("the mail address is not valid")
     letter = EmailMessage(policy=SMTP_POLICY)
@@ -171,5 +171,5 @@ def compose(message: Message, recipient: str, mail_from: str) -> EmailMessage:
 
 
 def _one_line(text: str) -> str:
-    """Replace every control character and line break by a space."""
+    """Replace every control character and line break with a space."""
     return " ".join("".join(char if char.isprintable() else " " for char in text).split())

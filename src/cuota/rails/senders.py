@@ -25,4 +25,4 @@ class Senders:
     hook_url: str = field(repr=False)
     hook_secret: str = field(repr=False)
     secure: bool
-    """True in production: mail is sent only over an encrypted connection."""
+    """True in production: e-mail is sent only over an encrypted connection."""

@@ -32,9 +32,9 @@ class BankFileSettings:
 
 @dataclass(frozen=True, slots=True)
 class ProviderSettings:
-    """The OpenID Connect provider of the operator's people. `issuer` is its exact name for itself.
+    """The OpenID Connect provider of the operator's people. `issuer` is the exact name that it gives itself.
 
-    `claims` are those that are read; if the ID token lacks one, the userinfo endpoint is asked. `loopback` and `private` allow
+    `claims` are the claims that are read; if the ID token lacks one, the userinfo endpoint is called. `loopback` and `private` allow
     addresses of this machine and of private networks.
     """
 
@@ -51,7 +51,7 @@ class RailSettings:
     """The settings of all rails.
 
     `card`, `message`, `issuing`, `bank` and `screening` name the rails: a built-in one, or the dotted path of a class. `cards_kept` are
-    more card rails, whose cards still pay plans. `onboarding_required`: new merchants must be approved, so production needs real
+    other card rails, whose cards still pay plans. `onboarding_required`: new merchants must be approved, so production needs real
     screening. `public_url` is the service's own address. `senders` are set if `message` is `live`, and `stripe` if a card rail is
     `stripe`, `bank_files` if `bank` is `files`, `provider` if the operator's people sign in at one. `own` holds every setting that begins with CUOTA_RAIL_, for rails that operators wrote; it may contain secrets.
     """

@@ -19,7 +19,7 @@ FEWEST_LOSSES = 20
 FEWEST_ORDERS = 50
 # This many points of the base score are one unit. The coefficient is then so small that the penalty hardly affects it.
 _UNIT = 20
-# Points of the score for one unit of log-odds, taken from the base score, but within these limits.
+# The limits of the scale, in points for one unit of log-odds. The coefficient of the score gives the scale.
 _LEAST_SCALE, _MOST_SCALE = 15.0, 150.0
 
 
@@ -32,7 +32,7 @@ class Trial:
 
 
 def trial(orders: Sequence[TrialOrder], *, bound: int, seed: int = 0) -> Trial:
-    """Fit the model to all orders. Judge it by points to which the order's own outcome did not contribute."""
+    """Fit the model to all orders. Judge the trial by points that do not depend on the order's own outcome."""
     found = fit(orders, bound=bound)
     judged = report(cross_fitted(orders, bound=bound, seed=seed), bound=bound, seed=seed)
     return Trial(None if found is None else replace(found, shift=judged.shift).named(), judged)

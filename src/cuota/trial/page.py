@@ -1,4 +1,4 @@
-"""Writes a trial's report as one HTML page without scripts or external files, so that it can be sent by mail."""
+"""Writes a trial's report as one HTML page without scripts or external files, so that it can be sent by e-mail."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class TrialOrder:
     """One order of the trial. Amounts are cents. `score` is without the data. `group` is the consumer, or the order itself.
 
     `refused` means that a rule declined the order at any score. `matured` means that the decision is old enough for the outcome
-    to be known, or to be known if the order had been approved. `points` come from a model that has not seen this order's group,
+    to be known, if the order was approved. `points` come from a model that has not seen this order's group,
     before shift and bound; None if the model has no points for the order.
     """
 
@@ -184,7 +184,7 @@ def _since(margin: int, points: int, bound: int) -> int | None:
 
 
 def _ranked(cells: Sequence[Cell], key: Callable[[Cell], int]) -> Ranked:
-    """Return approved cells with a known outcome, the worst first. Equal cells are together."""
+    """Return approved cells with a known outcome, the worst first. Cells with the same key are grouped."""
     known = [
         (key(cell), number, cell.lost)
         for number, cell in enumerate(cells)
@@ -196,7 +196,7 @@ def _ranked(cells: Sequence[Cell], key: Callable[[Cell], int]) -> Ranked:
 
 
 def _caught(ranked: Ranked, weights: Weights) -> float:
-    """Return the share of all losses in the worst part. If equal orders cross its border, they count in proportion."""
+    """Return the share of all losses in the worst CUT of the orders. Equal orders across the border count in proportion."""
     counts = [(sum([weights[at] for at in cells]), sum([weights[at] for at in bad])) for cells, bad in ranked]
     room = CUT * sum([orders for orders, _ in counts])
     lost = sum([bad for _, bad in counts])

@@ -82,7 +82,7 @@ class SwingSample:
         return self._with.orders[shift + self._bound]
 
     def loss(self, shift: int) -> float:
-        """Return the share of those orders that is lost."""
+        """Return the share of the orders approved with the data that is lost."""
         return _share(self._with.lost[shift + self._bound], self.orders(shift))
 
     def changes(self, shift: int) -> tuple[float, float, float]:
@@ -101,7 +101,7 @@ class SwingSample:
         return Approved(list(accumulate(orders)), list(accumulate(lost)))
 
     def _equal(self, found: Approved) -> int:
-        """Return the index of the shift with equal loss.
+        """Return the shift with equal loss.
 
         The search starts where as many orders are approved as before. It moves up while too little is lost, or down while too much
         is lost. It does not take the best of all shifts, because the best of many noisy numbers looks better than it is.

@@ -48,7 +48,7 @@ class Bin:
 class TrialReport:
     """All numbers of a trial. Shares are numbers from 0 to 1.
 
-    `judged` are the matured orders, approved and declined; all comparisons use them. `..._without` is what happened.
+    `judged` counts the matured orders, approved and declined; all comparisons use them. `..._without` is what happened.
     `same_threshold` and `equal_loss` are what would have happened with the data. `shift` is the number of points that makes
     losses equal. `caught_...` is the share of the losses among approved orders that is in the worst fifth, by the score without
     and with the data.
@@ -84,7 +84,7 @@ class TrialReport:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The decision whether Advanced Approvals may be turned on, and the reasons as sentences."""
+    """Whether Advanced Approvals may be turned on, and the reasons as sentences."""
 
     ready: bool
     reasons: tuple[str, ...]

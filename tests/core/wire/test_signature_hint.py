@@ -84,7 +84,7 @@ def test_a_signature_over_another_layout_of_the_body_names_that_layout(words: st
     told = hint(b64(mac(text)))
     assert told.startswith("Your server signed ")
     assert words in told
-    assert "hand openCheckout the very string that was signed" in told
+    assert "pass openCheckout exactly the string that was signed" in told
 
 
 RECEIVED = {
@@ -176,7 +176,7 @@ def test_two_mistakes_at_the_same_time_are_both_named() -> None:
 
 def test_a_missing_or_unreadable_signature_is_answered_with_the_formula() -> None:
     for nothing in (None, "", "  "):
-        assert hint(nothing).startswith("No signature came.")
+        assert hint(nothing).startswith("No signature was sent.")
     for unreadable in ("é", "%", "A", "abc=d", "+-", "A" * 5000, "\ud800"):
         assert hint(unreadable).startswith("The signature cannot be read.")
         assert form(unreadable) == {"length": len(unreadable), "form": "unreadable"}
@@ -236,7 +236,7 @@ def test_a_hint_never_reveals_how_close_a_wrong_signature_is() -> None:
         answers.add(json.dumps(explain(SECRET, BODY, b64(wrong))))
     answers.add(json.dumps(explain(SECRET, BODY, b64(random.Random(1).randbytes(32)))))
     assert len(answers) == 1
-    assert "no usual print" in answers.pop()
+    assert "no usual form" in answers.pop()
 
 
 BODIES = st.one_of(
@@ -284,6 +284,6 @@ def test_no_hint_contains_the_right_signature_or_the_secret(body: bytes, data: s
 def test_for_a_large_body_only_the_received_text_is_checked() -> None:
     large = BODY[:-1] + b',"more": "' + b"x" * LARGEST + b'"}'
     assert explain(SECRET, large, "x")["firstDifference"] is None
-    assert "no usual print" in hint(b64(mac(json.dumps(json.loads(large)))), large)
+    assert "no usual form" in hint(b64(mac(json.dumps(json.loads(large)))), large)
     assert "newline at its end" in hint(b64(mac(large + b"\n")), large)
     assert "signing_ prefix" in hint(b64(mac(large, SECRET.removeprefix("signing_"))), large)

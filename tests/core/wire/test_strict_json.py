@@ -133,9 +133,9 @@ def test_a_duplicate_key_in_one_object_is_refused(body: bytes) -> None:
 
 
 def test_the_error_repeats_a_duplicate_key_only_if_it_looks_like_a_name() -> None:
-    with pytest.raises(BadJson, match="the key 'amount' stands twice"):
+    with pytest.raises(BadJson, match="the key 'amount' appears twice"):
         read_json(b'{"amount":1,"amount":2}')
-    with pytest.raises(BadJson, match=r"^a key stands twice"):
+    with pytest.raises(BadJson, match=r"^a key appears twice"):
         read_json(b'{"4242424242424242":1,"4242424242424242":2}')
 
 

@@ -16,12 +16,12 @@ _NAMES = {"visa": "Visa", "mastercard": "Mastercard", "amex": "American Express"
 
 
 def card_brand(brand: str) -> str:
-    """Return the brand's name for people, such as `Visa`."""
+    """Return the brand's display name, such as `Visa`."""
     return _NAMES.get(brand, "Card")
 
 
 def card_name(brand: str, last4: str) -> str:
-    """Return the card's name for people, such as `Visa ending 4242`."""
+    """Return the card's display name, such as `Visa ending 4242`."""
     return f"{card_brand(brand)} ending {last4}"
 
 

@@ -26,7 +26,7 @@ CARD_TRIES = 3
 
 
 class Charging(Exception):
-    """A charge for this order is in progress. Its answer decides how the checkout continues."""
+    """A charge for this order is in progress. The card rail's answer decides how the checkout continues."""
 
 
 class Lapsed(Exception):
@@ -34,7 +34,7 @@ class Lapsed(Exception):
 
 
 class UnderReview(Exception):
-    """A person looks at the order. The answer decides what happens."""
+    """A person is reviewing the order. The reviewer's answer decides what happens."""
 
 
 def require_open(order: Order, now: datetime) -> None:
@@ -68,8 +68,8 @@ def approve(
 ) -> Outcome:
     """Approve the order, because the card paid the first installment. An automatic capture happens in the same outcome.
 
-    `installments` is the agreed schedule: this charge pays the first installment, and each other one has its due time. `notice` is the message
-    to the consumer. `terms` are all versions of the merchant's terms, by which an automatic capture pays its fee.
+    `installments` is the agreed schedule: this charge pays the first installment, and the others have due times. `notice` is the
+    message to the consumer. `terms` are all versions of the merchant's terms; they set the fee of an automatic capture.
     """
     move = edge(order.status, "approve")
     first = installments[0]
@@ -90,9 +90,9 @@ def approve(
         done = replace(done, captured=order.amount)
     else:
         holds = timedelta(days=authorization_days)
-        warned = sum(ahead >= holds for ahead in WARNINGS)  # reminders whose time is already over
+        warned = sum(ahead >= holds for ahead in WARNINGS)  # reminders whose time has already passed
         ends, second = now + holds, installments[1].charge_at
-        # A clock change, or an answer of the rail after midnight, must not let the authorization last until installment 2 is due.
+        # A clock change, or a rail's answer after midnight, must not let the authorization last until installment 2 is due.
         if authorization_days < DAYS_BETWEEN and second is not None and now < second < ends:
             ends = second
         done = replace(done, authorization_expires_at=ends, warned=warned)

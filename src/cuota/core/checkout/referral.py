@@ -1,4 +1,4 @@
-"""An order that risk refers to a person waits. Then it is approved, declined or given up.
+"""An order that risk refers to a person waits until it is approved, declined or abandoned.
 
 While an order waits, its status is Created. A referral stores no charge and no card: after an approval, the consumer confirms
 the order again.
@@ -20,7 +20,7 @@ from cuota.core.risk.review import Review, ReviewAnswer, ReviewState
 
 
 class Answered(Exception):
-    """The review no longer waits. `state` says how the review ended."""
+    """The review has already ended. `state` says how."""
 
     def __init__(self, state: ReviewState) -> None:
         super().__init__(f"the review is {state}")
@@ -61,7 +61,7 @@ def decline_review(
     notices: tuple[Notice, ...],
     now: datetime,
 ) -> Outcome:
-    """Decline the order on the facts of the referral.
+    """Decline the order, based on the facts of the referral.
 
     `notices` are the messages that tell the consumer why. Raises Answered.
     """

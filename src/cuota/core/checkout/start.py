@@ -9,7 +9,7 @@ from enum import StrEnum
 class Integration(StrEnum):
     """The integration that started the checkout."""
 
-    API = "api"  # the browser's script, for a merchant that captures by the API
+    API = "api"  # the script in the browser, for a merchant that captures through the API
     VIRTUAL_CARD = "virtual_card"  # the script's button, for a merchant that charges a card
     GATEWAY = "gateway"  # POST /orders/authorize
     SMI = "smi"  # POST /checkouts
@@ -34,7 +34,7 @@ class Flow(StrEnum):
 class Start:
     """How the checkout was started. It is stored with the order and never changes.
 
-    `body_hash` is the SHA-256 of the text that the merchant signed; the same text is always the same order. `origin` is the web
+    `body_hash` is the SHA-256 of the text that the merchant signed; the same text always means the same order. `origin` is the web
     origin to which the checkout's pages send messages. `additional` is the merchant's data about its customer, with the interface
     that carried it: `{"carrier": ..., "fields": {...}}`.
     """

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class TextAnswer(StrEnum):
-    """The meaning of an answer. All other words have no effect."""
+    """The meaning of an answer. OTHER has no effect."""
 
     STOP = "stop"
     START = "start"

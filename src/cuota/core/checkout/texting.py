@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Limit(StrEnum):
-    """The subjects by which codes are counted. If several limits are reached, a refusal names the first of them."""
+    """What codes are counted by. If several limits are reached, a refusal names the first of them."""
 
     BROWSER = "browser"  # one session of a browser
     ADDRESS = "address"  # the client's IP address

@@ -1,1 +1,1 @@
-"""The merchant's dashboard: the roles of its people, and the words by which they find an order."""
+"""The merchant's dashboard: the roles of its people, and the search terms that find an order."""

@@ -1,4 +1,4 @@
-"""The mails to a merchant's own people about changes that a thief would make."""
+"""The e-mails that tell a merchant's own people about changes that a thief would make."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class StaffNoticeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StaffMail:
-    """The subject and the text of a mail."""
+    """The subject and the text of an e-mail."""
 
     subject: str
     text: str
@@ -33,10 +33,10 @@ class StaffMail:
 def notice_text(
     kind: StaffNoticeKind, facts: Mapping[str, str | None], merchant: str, dashboard: str
 ) -> StaffMail:
-    """Return the mail about a change of the merchant named `merchant`. `dashboard` is the dashboard's address.
+    """Return the e-mail about a change of the merchant named `merchant`. `dashboard` is the dashboard's address.
 
-    `facts` has `who` (empty for the operator) and `place` (an IP address, or empty). About a bank account also `last4`, `before`
-    (the last four digits of the account in force, or None) and `effectiveAt` (an ISO time); about the address for notices
+    `facts` has `who` (empty for the operator) and `place` (an IP address, or empty). For a bank account, also `last4`, `before`
+    (the last four digits of the account in force, or None) and `effectiveAt` (an ISO time); for the address for notices, also
     `email` and `before`.
     """
     who = facts.get("who") or "Your payment provider"

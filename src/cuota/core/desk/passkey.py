@@ -1,4 +1,4 @@
-"""A passkey of a person of either dashboard, and the relying party to which browsers bind passkeys."""
+"""A passkey of a user of either dashboard, and the relying party to which browsers bind passkeys."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 from uuid import UUID
 
 LONGEST_NAME = 100
-# Of one person. More than anybody has devices.
+# Per person. Nobody has this many devices.
 MOST_PASSKEYS = 20
-# WebAuthn allows no longer ones.
+# The longest credential ID that WebAuthn allows.
 MOST_CREDENTIAL_BYTES = 1023
 
 
@@ -18,7 +18,7 @@ MOST_CREDENTIAL_BYTES = 1023
 class Passkey:
     """A passkey. `credential_id` is the authenticator's name for it, `public_key` its key (COSE).
 
-    `sign_count` is the authenticator's counter at the last use. Many authenticators have none, and always say 0.
+    `sign_count` is the authenticator's counter at the last use. Many authenticators have no counter and always report 0.
     """
 
     passkey_id: UUID

@@ -11,7 +11,7 @@ from cuota.core.desk.role import Role
 
 LONGEST_NAME = 100
 LONGEST_EMAIL = 254
-# Deliberately loose: only a mail that arrives proves an address. No spaces, one @, and a dot in the domain.
+# Deliberately loose: only an e-mail that arrives proves an address. No spaces, one @, and a dot in the domain.
 _EMAIL = re.compile(r"[^@\s<>\"',;]+@[^@\s<>\"',;]+\.[^@\s<>\"',;.]+")
 
 
@@ -33,7 +33,7 @@ class Person:
 
 
 def read_email(typed: str) -> str | None:
-    """Return the address as it is stored (lower case), or None if the text is no e-mail address."""
+    """Return the address as it is stored (lower case), or None if the text is not an e-mail address."""
     text = typed.strip().lower()
     return text if len(text) <= LONGEST_EMAIL and text.isprintable() and _EMAIL.fullmatch(text) else None
 

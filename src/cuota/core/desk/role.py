@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Role(StrEnum):
-    """What a person is in a merchant's team."""
+    """A person's role on a merchant's team."""
 
     OWNER = "owner"
     ADMIN = "admin"
@@ -25,7 +25,7 @@ class Action(StrEnum):
     VOID = "orders.void"
     REFUND = "orders.refund"
     READ_PAYOUTS = "payouts.read"
-    # The bank account to which the merchant is paid. Changing it is the classic theft.
+    # The bank account to which the merchant is paid. Thieves try to change it.
     CHANGE_BANK = "bank.change"
     READ_DISPUTES = "disputes.read"
     ANSWER_DISPUTES = "disputes.answer"
@@ -40,11 +40,11 @@ class Action(StrEnum):
     READ_TEAM = "team.read"
     CHANGE_TEAM = "team.change"
     READ_AUDIT = "audit.read"
-    # What the provider must know about the business and its owners.
+    # Enter what the provider must know about the business and its owners.
     FILL_ONBOARDING = "onboarding.fill"
     # The sandbox's clock. It does not exist in production.
     USE_SANDBOX = "sandbox.use"
-    # Only an owner makes another owner, or takes an owner's role away.
+    # Only an owner can make another owner, or take an owner's role away.
     CHANGE_OWNERS = "owners.change"
 
 
@@ -99,7 +99,7 @@ def may(role: Role, action: Action) -> bool:
 def may_grant(granter: Role, role: Role) -> bool:
     """Return whether a person with the role `granter` may give this role, or take it away.
 
-    Nobody grants more than they hold.
+    Nobody can grant more rights than their own.
     """
     return may(granter, Action.CHANGE_TEAM) and MAY[role] <= MAY[granter]
 

@@ -1,4 +1,4 @@
-"""The orders in which the dashboard's lists are shown."""
+"""The sort orders of the dashboard's lists."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Sort(StrEnum):
-    """The order of a list. DEADLINE is only for disputes: what is to be answered first."""
+    """The sort order of a list. DEADLINE is only for disputes: the earliest deadline comes first."""
 
     NEWEST = "newest"
     OLDEST = "oldest"
@@ -16,7 +16,7 @@ class Sort(StrEnum):
 
     @property
     def by_amount(self) -> bool:
-        """Whether the amounts decide, and the time only between rows of one amount."""
+        """Whether the list is sorted by amount, and by time only among rows of the same amount."""
         return self in {Sort.LARGEST, Sort.SMALLEST}
 
 
@@ -30,5 +30,5 @@ DISPUTE_SORT_WORDS = {**SORT_WORDS, Sort.DEADLINE: "Answer due first"}
 
 
 def read_sort(typed: str, words: dict[Sort, str]) -> Sort:
-    """Return the order that an address asks for; NEWEST if it is none of these."""
+    """Return the sort order in a page's address, or NEWEST if `words` does not have it."""
     return Sort(typed) if typed in {each.value for each in words} else Sort.NEWEST

@@ -1,4 +1,4 @@
-"""The terms by which a person finds an order: e-mail address, phone number, name, last four digits of a card, amount.
+"""The search terms that find an order: e-mail address, phone number, name, last four digits of a card, amount.
 
 A term is a kind and a normalized value, such as `name:ana silva`. The database stores only a keyed hash of a term. The merchant's
 reference and the order's id are not terms: both have an index of their own.

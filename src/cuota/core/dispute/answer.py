@@ -1,4 +1,4 @@
-"""Decides the steps in an open dispute: evidence, acceptance, decision, appeal."""
+"""The steps of an open dispute: evidence, acceptance, decision, appeal."""
 
 from __future__ import annotations
 

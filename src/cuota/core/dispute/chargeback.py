@@ -1,4 +1,4 @@
-"""Chargebacks: the card network has taken a payment back. The network decides; Cuota books what follows."""
+"""Chargebacks: the card network has taken a payment back. The network decides; Cuota records the result."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def open_chargeback(
     dispute_id: UUID,
     now: datetime,
 ) -> Outcome:
-    """Book an opened chargeback: the merchant's part is withheld, and the plan is paused.
+    """Record an opened chargeback: the merchant's part is withheld, and the plan is paused.
 
-    The merchant's part is at most the captured amount of this payment that is not refunded. If the consumer's own
-    dispute withholds the same money, or claims money that the bank now has, that dispute gives up the same amount.
+    The merchant's part is at most the captured and not refunded amount of this payment. If the consumer's own
+    dispute withholds the same money, or claims money that the bank now has, that dispute is reduced by the same amount.
     """
     item = _paid_by(plan, report.charge_id)
     part = min(item.amount, report.amount, order.refundable) if item else 0
@@ -99,7 +99,7 @@ def win_chargeback(
     now: datetime,
     new_id: Callable[[], UUID],
 ) -> Outcome:
-    """Book a chargeback that the merchant won: the network returns the money, and the withheld amount is released.
+    """Record a chargeback that the merchant won: the network returns the money, and the withheld amount is released.
 
     Raises Refused.
     """
@@ -158,7 +158,7 @@ def lose_chargeback(
     now: datetime,
     new_id: Callable[[], UUID],
 ) -> Outcome:
-    """Book a chargeback that the consumer won; the consumer already has the money. Raises Refused.
+    """Record a chargeback that the consumer won; the consumer already has the money. Raises Refused.
 
     The captured part of the payment counts as refunded, and the uncaptured part as voided. Cuota bears the plan's fee,
     and the amount that an earlier refund returned to the consumer. After that, no card is charged automatically.

@@ -1,4 +1,4 @@
-"""An order's open claims: its disputes and its return notice. Refunds and closings change these together with the order."""
+"""An order's open claims: its disputes and its return notice. Refunds and closed disputes change the claims and the order together."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Claims:
 
     @property
     def taken_back(self) -> dict[UUID, int]:
-        """Return the cents that card networks have taken back of each charge. These cents cannot be refunded."""
+        """Return the cents that card networks have taken back from each charge. These cents cannot be refunded."""
         return {each.charge_id: each.amount for each in self.disputes if each.charge_id is not None}
 
 
@@ -62,7 +62,7 @@ def planned(plan: Sequence[Installment], changes: Sequence[Installment]) -> tupl
 
 
 def less_open(order: Order, dispute: Dispute) -> Order:
-    """Return the order with one open dispute less. Its withheld amount must have been released or moved before."""
+    """Return the order with one fewer open dispute. The dispute's withheld amount must already be released or moved."""
     chargebacks = order.open_chargebacks - (dispute.kind is DisputeKind.CHARGEBACK)
     return replace(order, open_disputes=order.open_disputes - 1, open_chargebacks=chargebacks)
 
@@ -70,7 +70,7 @@ def less_open(order: Order, dispute: Dispute) -> Order:
 def resumed(
     order: Order, plan: Sequence[Installment], claims: Claims, now: datetime
 ) -> tuple[Order, tuple[Installment, ...]]:
-    """Return the order and the plan's changes when a dispute has closed. Nothing resumes while another one is open."""
+    """Return the order and the plan's changes after a dispute has closed. Nothing resumes while another one is open."""
     if order.open_disputes or order.paused_at is None:
         return order, ()
     moved = () if claims.lost_chargeback else resume(plan, claims.zone, order.paused_at, now)
@@ -110,7 +110,7 @@ def shrink(
 
 
 def closed(dispute: Dispute, outcome: DisputeOutcome, now: datetime) -> Dispute:
-    """Return the dispute closed. Nothing stays withheld."""
+    """Return the dispute as closed, with nothing withheld."""
     return replace(
         dispute, status=DisputeStatus.CLOSED, outcome=outcome, closed_at=now, withheld=0, appeal_by=None
     )
@@ -119,7 +119,7 @@ def closed(dispute: Dispute, outcome: DisputeOutcome, now: datetime) -> Dispute:
 def after_refund(
     outcome: Outcome, plan: Sequence[Installment], claims: Claims | None, amount: int, cause: UUID
 ) -> Outcome:
-    """Complete the outcome of a refund of `amount`: it reduces the consumer's dispute, and ends the wait for a refund."""
+    """Complete the outcome of a refund of `amount`: the refund reduces the consumer's dispute, and ends a return hold."""
     if claims is None:
         return outcome
     done = shrink(outcome, plan, claims, amount, cause)

@@ -137,7 +137,7 @@ def _refund(
 
 
 def lost_movement(kind: MovementKind, movement_id: UUID, amount: int, now: datetime) -> Movement:
-    """Return the movement of a lost dispute. No merchant's reference equals its reference, because the id is new."""
+    """Return the movement of a lost dispute. A merchant cannot have used its reference, because the id is new."""
     return Movement(kind, movement_id, f"dispute-{movement_id}", amount, now)
 
 

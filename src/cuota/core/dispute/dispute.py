@@ -57,7 +57,7 @@ class DisputeOutcome(StrEnum):
     WON = "won"
     LOST = "lost"
     WITHDRAWN = "withdrawn"  # the consumer withdrew it
-    RESOLVED = "resolved"  # the merchant refunded the whole amount meanwhile, or a chargeback replaced it
+    RESOLVED = "resolved"  # the merchant refunded the whole amount in the meantime, or a chargeback replaced the dispute
 
 
 class DisputeParty(StrEnum):
@@ -71,7 +71,7 @@ class DisputeParty(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DisputeEdge:
-    """One allowed move of a dispute, and its event. No move leaves `closed`."""
+    """One allowed move of a dispute, and its event. No move is allowed from `closed`."""
 
     before: DisputeStatus
     move: str
@@ -119,13 +119,13 @@ _BY_MOVE = {(edge.before, edge.move): edge for edge in DISPUTE_EDGES}
 
 @dataclass(frozen=True, slots=True)
 class Dispute:
-    """One dispute. Amounts are cents.
+    """One dispute. Amounts are in cents.
 
     `amount` is the amount that the consumer or the network claims, and never changes. `withheld` is the amount that is
     withheld from the merchant now: a refund reduces it, and the end of the dispute sets it to zero. `movement_id` is
     the refund that a lost dispute made; `release_id` is the cause of the ledger rows that released the withheld money
     to the merchant. A chargeback has the charge that was taken back, and the processor's own `reference`. `appeal_by`
-    is when the decision becomes final; a decision without an appeal is final at once. `final` is True if there
+    is when the decision becomes final; a decision that nobody may appeal is final at once. `final` is True if there
     will be no further appeal.
     """
 

@@ -12,7 +12,7 @@ MOST_TEXT = 5000
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A statement of one side, with the encrypted text. Its files are stored before under the same `evidence_id`.
+    """A statement of one side, with the encrypted text. Its files are already stored, under the same `evidence_id`.
 
     `outgoing`: the evidence is for a chargeback and must be sent to the card processor.
     """

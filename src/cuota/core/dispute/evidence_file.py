@@ -13,8 +13,8 @@ MOST_FILES = 5
 MOST_FILE_BYTES = 5 * 1024 * 1024
 MOST_TOTAL_BYTES = 10 * 1024 * 1024
 LONGEST_NAME = 100
-# The name extensions of each type. If a name has another extension, the first of these is appended, because a computer
-# opens a file by its name, and a picture must not be opened as a web page.
+# The file extensions of each type. If a name has another extension, the first of these is appended, because a computer
+# opens a file by its extension, and a picture must not be opened as a web page.
 _ENDINGS = {
     "application/pdf": (".pdf",),
     "image/png": (".png",),

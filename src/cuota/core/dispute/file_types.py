@@ -1,6 +1,6 @@
 """Recognizes the type of a file by its content: a known signature, and the structure that must follow it.
 
-No library does this: the existing libraries check only the signature, with which any file can begin. This module
+No library does this: the existing libraries check only the signature, and any file can begin with one. This module
 decodes nothing, so a hostile picture has no decoder to attack.
 """
 
@@ -33,7 +33,7 @@ _ZIP_END = b"PK\x05\x06"
 
 
 def type_of(content: bytes) -> str | None:
-    """Return the media type of the content, or None if Cuota does not accept that type."""
+    """Return the media type of the content, or None if Cuota does not accept the type."""
     if _ends_as_zip(content):
         return None
     for name, begins, is_whole in _TYPES:
@@ -65,7 +65,7 @@ def _is_png(content: bytes) -> bool:
 def _is_jpeg(content: bytes) -> bool:
     """Return whether complete segments lead to a frame with a size and to a complete picture.
 
-    Phones append data after the end.
+    Data after the end is allowed, because phones append some.
     """
     at, has_frame = 2, False
     for _ in range(MOST_PIECES):
@@ -108,14 +108,14 @@ def _is_webp(content: bytes) -> bool:
 
 
 def _is_pdf(content: bytes) -> bool:
-    """Return whether there are objects, and a table of objects at the position that the end of the file names."""
+    """Return whether there is an object, and the end of the file names the position of a table of objects."""
     if not _PDF_BEGINS.match(content) or not _PDF_OBJECT.search(content):
         return False
     return _PDF_ENDS.search(content, max(0, len(content) - _PDF_TAIL)) is not None
 
 
 def _is_text(content: bytes) -> bool:
-    """Return whether this is UTF-8 text for people, without control characters, markup or a program."""
+    """Return whether this is plain UTF-8 text, without control characters, markup or a program."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -126,9 +126,9 @@ def _is_text(content: bytes) -> bool:
 
 
 def _ends_as_zip(content: bytes) -> bool:
-    """Return whether a ZIP archive (or a Java or Office file) hides behind another beginning.
+    """Return whether a ZIP archive (or a Java or Office file) hides in a file of another type.
 
-    Its directory is at the end.
+    The archive's directory is at the end.
     """
     at = content.rfind(_ZIP_END, max(0, len(content) - 65557))
     return at >= 0 and at + 22 <= len(content) <= at + 22 + struct.unpack_from("<H", content, at + 20)[0]

@@ -1,4 +1,4 @@
-"""Decides a return notice, and how a refund ends it."""
+"""Records a return notice, and ends it after a refund."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def notice_return(
     now: datetime,
     new_id: Callable[[], UUID],
 ) -> Outcome:
-    """Decide a return notice: the next scheduled installment moves to the end of the hold, if it is due earlier.
+    """Record a return notice: the next scheduled installment moves to the end of the hold, if it is due earlier.
 
-    Raises Refused if there is nothing that the merchant could refund, or a notice is in force already.
+    Raises Refused if there is nothing that the merchant could refund, or if a notice is already in force.
     """
     if order.status is not Status.APPROVED or not order.refundable:
         raise Refused(

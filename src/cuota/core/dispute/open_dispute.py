@@ -55,7 +55,7 @@ def open_dispute(
     now: datetime,
     new_id: Callable[[], UUID],
 ) -> Outcome:
-    """Decide a dispute. Raises Refused with a sentence for the consumer."""
+    """Open a dispute. Raises Refused with a sentence for the consumer."""
     _require_possible(order, asked, disputable(order, plan, claims), now)
     respond_by = now + RESPOND_WITHIN
     opened = Dispute(

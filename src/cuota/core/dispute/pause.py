@@ -1,4 +1,4 @@
-"""While an order is disputed, nothing is charged. Afterwards every payment is due later by the length of the dispute."""
+"""While an order is disputed, nothing is charged. Afterward, each payment is later by the length of the dispute."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def pause(plan: Sequence[Installment]) -> tuple[Installment, ...]:
 def resume(
     plan: Sequence[Installment], zone: tzinfo, paused_at: datetime, now: datetime
 ) -> tuple[Installment, ...]:
-    """Return the unpaid installments with their new days: later by the days of the pause, and at the earliest tomorrow.
+    """Return the unpaid installments with their new days: later by the days of the pause, and not before tomorrow.
 
     A payment that had failed before the pause is retried tomorrow.
     """

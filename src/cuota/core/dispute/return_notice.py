@@ -16,7 +16,7 @@ class ReturnNotice:
 
     `installment` is the payment that waits, and `due_on` its original day; both are None if no payment was left.
 
-    `ended_at` is set when a refund ends the wait. `carrier` and `tracking` are the consumer's words.
+    `ended_at` is set when a refund ends the wait. `carrier` and `tracking` are as the consumer entered them.
     """
 
     return_id: UUID

@@ -25,5 +25,5 @@ def masked_phone(phone: str) -> str:
 
 
 def without_token(text: str) -> str:
-    """Return a text without the token in the link of a checkout: with the token, anybody opens the checkout and can cancel its order."""
+    """Hide the token in a checkout's link: with the token, anybody can open the checkout and cancel its order."""
     return _TOKEN.sub(_DOT * 3, text)

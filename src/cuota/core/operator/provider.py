@@ -1,4 +1,4 @@
-"""The claims of a company's OpenID Connect provider about a person, and how far Cuota accepts them.
+"""The claims of a company's OpenID Connect provider about a person, and which of them Cuota accepts.
 
 The claims come from an ID token whose signature and audience were checked (`rails/identity/`).
 """
@@ -12,7 +12,7 @@ from typing import Any
 from cuota.core.desk.person import read_email
 from cuota.core.operator.role import OperatorRole
 
-# The ways in which providers write that an e-mail address is verified. Some send a text, and Microsoft's `xms_edov` may be a
+# The values with which providers say that an e-mail address is verified. Some send a text, and Microsoft's `xms_edov` may be a
 # number.
 _TRUE = (True, "true", "1", 1)
 

@@ -52,7 +52,7 @@ _A = OperatorAction
 _EVERYBODY = frozenset(
     {_A.READ_ORDERS, _A.READ_CONSUMERS, _A.READ_MERCHANTS, _A.READ_DISPUTES, _A.READ_SYSTEM}
 )
-# In the sandbox, everybody who may change something.
+# Everybody who may change something may also use the sandbox.
 _ACTS = _EVERYBODY | {_A.USE_SANDBOX}
 OPERATOR_MAY: dict[OperatorRole, frozenset[OperatorAction]] = {
     OperatorRole.OWNER: frozenset(OperatorAction),

@@ -32,7 +32,7 @@ def capture(
     now: datetime,
     terms: Sequence[SettlementTerms] = (),
 ) -> Outcome:
-    """Decide a capture, which does not change the plan. `terms` are all versions of the merchant's terms. Raises Refused."""
+    """Return the outcome of a capture, which does not change the plan. `terms` are all versions of the merchant's terms. Raises Refused."""
     require_completed(order, MovementKind.CAPTURE)
     require_authorization(order, now)
     if asked.amount > order.capturable:

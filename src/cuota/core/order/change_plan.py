@@ -1,4 +1,4 @@
-"""Decides a change of a plan for a consumer in hardship."""
+"""Changes a plan for a consumer in hardship."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class PlanBefore:
 
     @property
     def mark(self) -> str:
-        """A short text that differs after every change of the plan: a form sends it back."""
+        """A hash that differs after every change of the plan. A form sends it back."""
         rows = [[*map(str, each), item.charge_id is not None, item.failures]
                 for each, item in zip(planned(self.plan), self.plan, strict=True)]  # fmt: skip
         return hashlib.sha256(json.dumps([len(self.earlier), rows]).encode()).hexdigest()[:32]
@@ -58,7 +58,7 @@ class PlanBefore:
 
 @dataclass(frozen=True, slots=True)
 class Agreeing:
-    """Who changes a plan, when, and why. `reason` is encrypted. `mark` is PlanBefore.mark as the person has seen it."""
+    """Who changes a plan, when, and why. `reason` is encrypted. `mark` is PlanBefore.mark of the plan that the person saw."""
 
     change_id: UUID
     by: str
@@ -68,7 +68,7 @@ class Agreeing:
 
 
 def preview(before: PlanBefore, request: HardshipRequest, policy: HardshipPolicy, now: datetime) -> NewPlan:
-    """Return what a request would make of the plan. Raises CannotChange."""
+    """Return the plan that a request would produce. Raises CannotChange."""
     order = before.order
     if order.status is not Status.APPROVED:
         raise CannotChange("The order has no plan: it was not approved.")
@@ -86,7 +86,7 @@ def change_plan(
     agreeing: Agreeing,
     new_id: Callable[[], UUID],
 ) -> Outcome:
-    """Decide a change. Raises CannotChange, also if the plan is not the one that the person has seen."""
+    """Return the outcome of a change. Raises CannotChange, also if the plan is not the one that the person saw."""
     if agreeing.mark != before.mark:
         raise CannotChange(CHANGED_MEANWHILE)
     order, now = before.order, agreeing.now

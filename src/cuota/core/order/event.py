@@ -1,6 +1,6 @@
 """Events about orders, payouts and bank accounts.
 
-They are numbered from 1 without gaps, and written together with the money.
+Events are numbered from 1 without gaps, and written in the same transaction as the money.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def event_type(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event, of a type in EVENT_TYPES. `amount` is in cents; `reference` is the movement's own."""
+    """One event, of a type in EVENT_TYPES. `amount` is in cents; `reference` is the movement's, or the dispute's or return's id."""
 
     type: str
     amount: int
@@ -102,7 +102,7 @@ class Event:
         return _BY_NAME[self.type].success
 
 
-# The first members of every event's body, including a test event's. No request has them.
+# The first members of every event's body, including a test event's. No request has all of them.
 _MARKS = frozenset({"id", "type", "timestamp"})
 
 

@@ -16,9 +16,9 @@ from cuota.core.plan.notice import Notice, NoticeKind, PlanStanding
 def fee_due(order: Order, amount: int) -> int:
     """Return the part of the plan's fee, in cents, that goes back together with `amount`.
 
-    It is computed from everything voided and refunded so far, minus the fee already returned. So many small refunds return
-    exactly as much as one large refund, and giving back everything returns the whole fee. A chargeback takes back the fee of its
-    payment whole, which may be a cent more than its share; later refunds then return less.
+    It is computed from everything voided and refunded so far, minus the fee already returned. Several small refunds therefore
+    return exactly as much as one large refund, and giving back everything returns the whole fee. A chargeback takes back the whole
+    fee of its payment, which may be a cent more than its share; later refunds then return less.
     """
     given_back = order.voided + order.refunded + amount
     return max(0, money.share(order.fee, given_back, order.amount) - order.fee_returned)

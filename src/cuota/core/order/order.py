@@ -9,7 +9,7 @@ from uuid import UUID
 
 from cuota.core.risk.review import ReviewState
 
-# A charge without an answer is looked up after this time, which is longer than a call of the rail may take (rails/bounded.py).
+# A charge without an answer is looked up after this time, which is longer than a call to the rail may take (rails/bounded.py).
 LOOK_UP_AFTER = timedelta(seconds=15)
 
 # The merchant gets warnings this long before an authorization ends, if there is something left to capture.
@@ -103,10 +103,10 @@ class Order:
 
     `disputed` and `charged_back` are withheld from the merchant, for the consumer's dispute and for chargebacks. While any dispute
     is open (`open_disputes`, of which `open_chargebacks` are chargebacks), no payment is scheduled; `paused_at` is when
-    that began. `return_hold_until` is set while a payment waits for the refund of goods that the consumer sent back.
+    the pause began. `return_hold_until` is set while a payment waits for the refund of goods that the consumer sent back.
 
-    `review` is the state of the review if risk has referred the order to a person. While it waits, `review_by` is when the
-    answer must be there at the latest.
+    `review` is the state of the review if risk has referred the order to a person. While it waits, `review_by` is the
+    deadline for the answer.
     """
 
     merchant_id: UUID
@@ -148,7 +148,7 @@ class Order:
 
     @property
     def refundable(self) -> int:
-        """The amount in cents that can still be refunded: at most the captured amount that no card network took back."""
+        """The cents that can still be refunded: the captured amount that is not refunded and that no card network took back."""
         return self.captured - self.refunded - self.charged_back
 
     @property
@@ -174,7 +174,7 @@ class Order:
     @property
     def authorization_due_at(self) -> datetime | None:
         """When the next warning about the authorization's end is due, or the authorization ends."""
-        # While a chargeback is open, a void could return money to the card that the card's bank has already taken back.
+        # While a chargeback is open, a void could refund money that the card's bank has already taken back.
         if not self.capturable or self.authorization_expires_at is None or self.open_chargebacks:
             return None
         ahead = WARNINGS[self.warned] if self.warned < len(WARNINGS) else timedelta(0)

@@ -1,4 +1,4 @@
-"""An outcome holds everything that one decision changes; `db/order/outcomes.save` writes it by one call."""
+"""An outcome holds everything that one decision changes; `db/order/outcomes.save` writes it in one call."""
 
 from __future__ import annotations
 

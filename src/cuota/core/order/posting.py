@@ -38,7 +38,7 @@ def installment_paid(cause: UUID, amount: int) -> list[Transfer]:
 
 
 def overpaid(cause: UUID, amount: int) -> list[Transfer]:
-    """Post the excess of a charge, if a void or refund reduced the installment meanwhile. It is due back to the card."""
+    """Post the excess of a charge, if a void or refund reduced the installment in the meantime. The excess is due back to the card."""
     return _post("overpaid", cause, (RECEIVABLE, REFUND_DUE, amount))
 
 
@@ -48,12 +48,12 @@ def write_off(cause: UUID, amount: int) -> list[Transfer]:
 
 
 def write_off_reversed(cause: UUID, amount: int) -> list[Transfer]:
-    """Post the part of a void or refund that reduces written-off installments: it is owed again, and the void or refund takes it away."""
+    """Post the part of a void or refund that reduces written-off installments: this part is owed again, and the void or refund removes it."""
     return _post("write_off_reversed", cause, (RECEIVABLE, LOSSES, amount))
 
 
 def recovery(cause: UUID, amount: int) -> list[Transfer]:
-    """Post a written-off installment that the consumer pays after all: it is owed again, and the payment pays it."""
+    """Post a written-off installment that the consumer pays after all: the installment is owed again, and the payment settles it."""
     return _post("recovery", cause, (RECEIVABLE, LOSSES, amount))
 
 
@@ -119,7 +119,7 @@ def dispute_lost(cause: UUID, unpaid: int, to_card: int) -> list[Transfer]:
 
 
 def chargeback(cause: UUID, amount: int) -> list[Transfer]:
-    """Post a chargeback: the card network took the money back, and it is not decided yet who bears the loss."""
+    """Post a chargeback: the card network took the money back, and who bears the loss is not decided yet."""
     return _post("chargeback", cause, (CHARGEBACKS, CLEARING, amount))
 
 

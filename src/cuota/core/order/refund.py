@@ -34,10 +34,10 @@ def refund(
     fees: OrderFees = NO_FEES,
     taken_back: Mapping[UUID, int] = NOTHING,
 ) -> Outcome:
-    """Decide a refund: reduce the unpaid installments first, then refund to the cards. Raises Refused.
+    """Return the outcome of a refund: reduce the unpaid installments first, then refund to the cards. Raises Refused.
 
     `terms` are all versions of the merchant's terms, `fees` the merchant's fees for the order's captures. `taken_back`
-    has the cents that card networks have taken back of each charge; these are not refunded.
+    has the cents that card networks have taken back from each charge; these are not refunded.
     """
     require_completed(order, MovementKind.REFUND)
     free, free_fee = room(plan, taken_back)

@@ -34,7 +34,7 @@ def void(
     now: datetime,
     new_id: Callable[[], UUID],
 ) -> Outcome:
-    """Decide a merchant's void, which reduces the order amount and the plan. Raises Refused."""
+    """Return the outcome of a merchant's void, which reduces the order amount and the plan. Raises Refused."""
     require_completed(order, MovementKind.VOID)
     require_authorization(order, now)
     if order.open_chargebacks:
@@ -65,7 +65,7 @@ def lapse(
 ) -> Outcome | None:
     """End an authorization: void the uncaptured rest.
 
-    Return None if nothing is left, or if the authorization has not ended.
+    Return None if nothing is left, if the authorization has not ended, or while a chargeback is open.
     """
     if not order.capturable or order.authorization_expires_at is None or now < order.authorization_expires_at:
         return None

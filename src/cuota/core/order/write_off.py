@@ -1,4 +1,4 @@
-"""Writing off: an installment that stays unpaid for too long becomes a loss. The consumer can still pay it."""
+"""Write-offs: an installment that stays unpaid for too long becomes a loss. The consumer can still pay it."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def write_off(
 ) -> Outcome | None:
     """Write off every installment that has been overdue for `days` days. Return None if there is none.
 
-    Nothing is written off before a due charge or a charge in progress has ended, because the card may still pay. While
-    a dispute is open, the plan is paused.
+    Nothing is written off before a due charge or a charge in progress has ended, because the card may still pay, nor while
+    a dispute pauses the plan.
     """
     until = last_day(now, days)
     late = [item for item in owed(plan) if item.state == "overdue" and item.due_on <= until]

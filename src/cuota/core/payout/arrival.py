@@ -18,7 +18,7 @@ _MOST_DOUBLINGS = 10
 
 
 def day_at_bank(at: datetime) -> date:
-    """Return the calendar day in New York, by which US banks count."""
+    """Return the calendar day in New York, which US banks use."""
     return at.astimezone(BANK_ZONE).date()
 
 
@@ -37,8 +37,8 @@ def at_opening(day: date) -> datetime:
 def next_look(status: PayoutStatus, since: datetime, arrival: date, now: datetime) -> datetime | None:
     """Return when to look up a payout that has had this status since then. None: the status can no longer change.
 
-    A sent payout is looked up on the morning of its arrival, hourly on the first day after that, and then daily without
-    end. A paid payout may still come back for some business days.
+    A sent payout is looked up on the morning of its arrival, hourly on the first day after that, and then each business
+    day without end. A paid payout may still come back for some business days.
     """
     if status is PayoutStatus.SENT:
         due = at_opening(arrival)

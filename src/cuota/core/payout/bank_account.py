@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 CHANGE_DELAY = timedelta(days=3)
-"""A change takes effect after this time: changing the account right before a payout is the classic theft."""
+"""A change takes effect after this time: a thief changes the account right before a payout."""
 
 _ROUTING = re.compile(r"[0-9]{9}", re.ASCII)
 _ACCOUNT = re.compile(r"[0-9]{4,17}", re.ASCII)
@@ -21,7 +21,7 @@ class BadBankAccount(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BankDetails:
-    """The numbers of a US bank account. They are kept out of logs and tracebacks; people see the last four digits."""
+    """The numbers of a US bank account. Logs and tracebacks do not contain them; people see only the last four digits."""
 
     routing: str
     account: str

@@ -24,7 +24,7 @@ class Credit:
 class Originator:
     """The operator's company and its own bank account, as the bank knows them.
 
-    `company_id` has at most ten characters and is assigned by the bank (often a 1 and the tax number). `routing` and
+    `company_id` has at most ten characters and is assigned by the bank (often 1 followed by the tax number). `routing` and
     `account` are the account that pays.
     """
 
@@ -40,7 +40,7 @@ class BadCredit(ValueError):
 
 
 def plain(text: str, length: int) -> str:
-    """Return the text in ASCII, without control characters, cut to this length. Accents are dropped; the rest becomes `?`."""
+    """Return the text in ASCII, without control characters, cut to this length. Accents are dropped; other characters become `?`."""
     spread = unicodedata.normalize("NFKD", text)
     kept = (mark if mark.isascii() else "?" for mark in spread if not unicodedata.combining(mark))
     return "".join(mark if mark.isprintable() else " " for mark in kept)[:length]

@@ -14,7 +14,7 @@ class BadReport(ValueError):
 class Reported:
     """One payment in a report. The amount is in cents.
 
-    The payment is named by `payout_id` (ISO 20022), by `trace` (NACHA), or, if the bank booked a whole file at once, by
+    The payment is identified by `payout_id` (ISO 20022), by `trace` (NACHA), or, if the bank posted a whole file at once, by
     `file_number`. `reason` is the code of a return (R03, AC01, ...), or None for a payment that the bank made.
     """
 
@@ -27,7 +27,7 @@ class Reported:
 
 @dataclass(frozen=True, slots=True)
 class ChangeNotice:
-    """A notification of change: the bank accepted the payment, and asks for corrected details in the future."""
+    """A notification of change: the bank accepted the payment, and asks the sender to use corrected details from then on."""
 
     trace: str
     code: str

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
-# The holidays of the Federal Reserve Banks on weekdays, as observed. Source: https://www.frbservices.org/about/holiday-schedules
-# publishes the next years, and https://www.federalreserve.gov/aboutthefed/k8.htm the rules by which the later ones are listed:
+# The holidays of the Federal Reserve Banks on weekdays, as observed. https://www.frbservices.org/about/holiday-schedules lists
+# the next years. Later years follow the rules of https://www.federalreserve.gov/aboutthefed/k8.htm:
 # a holiday on a Sunday is observed on Monday; for a holiday on a Saturday the banks are open on the Friday before it.
 _OBSERVED = {
     2024: "01-01 01-15 02-19 05-27 06-19 07-04 09-02 10-14 11-11 11-28 12-25",

@@ -22,7 +22,7 @@ NO_REASON = "NARR"
 
 
 class _NoDoctype(ET.TreeBuilder):
-    """A parser that refuses a document type, because with one a small file could expand to any size."""
+    """A parser that refuses a document type, because it can make a small file expand to any size."""
 
     def doctype(self, *_: str | None) -> None:
         raise BadReport("The file declares a document type, which no bank statement has.")

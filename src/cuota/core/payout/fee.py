@@ -12,7 +12,7 @@ from cuota.core.payout.terms import SettlementTerms, in_force
 
 @dataclass(frozen=True, slots=True)
 class CaptureFee:
-    """One capture and the fee that it paid. Amounts are cents."""
+    """One capture and the fee that it paid. Amounts are in cents."""
 
     at: datetime
     amount: int
@@ -42,8 +42,8 @@ def returnable_fee(terms: Sequence[SettlementTerms], capture: CaptureFee) -> int
 def fee_to_return(terms: Sequence[SettlementTerms], fees: OrderFees, refunded: int) -> int:
     """Return the part of the fees, in cents, that goes back with a refund. `refunded` is the order's total after that refund.
 
-    It is computed from everything refunded so far, minus the fees already returned. So many small refunds return
-    exactly as much as one large refund. A capture between two refunds may make the share smaller; then nothing is
+    It is computed from everything refunded so far, minus the fees already returned. Several small refunds
+    therefore return exactly as much as one large refund. A capture between two refunds may make the share smaller; then nothing is
     returned.
     """
     captured = sum(capture.amount for capture in fees.captures)

@@ -48,7 +48,7 @@ def nacha_file(
 
 
 def trace_of(originator: Originator, credit: Credit) -> str:
-    """Return the trace number of a payment: the bank's eight digits and seven of the order's number. A return names it."""
+    """Return the trace number of a payment: eight digits of the bank and the last seven of the order number. A return names it."""
     return f"{originator.routing[:8]}{credit.order_number % 10**7:07d}"
 
 

@@ -31,7 +31,7 @@ def pain001_file(
     _texts(header, CtrlSum=total)
     _texts(ET.SubElement(header, "InitgPty"), Nm=plain(originator.company, _NAME))
     payment = ET.SubElement(transfer, "PmtInf")
-    # The bank books payments one by one, so that the statement shows each payment.
+    # The bank posts payments one by one, so that the statement shows each payment.
     _texts(
         payment,
         PmtInfId=message_id(file_number),

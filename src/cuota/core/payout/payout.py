@@ -55,7 +55,7 @@ PAYOUT_EDGES = (
 class Payout:
     """A payout. The amount is in cents; the lines from `first_line` to `last_line` are in it. `account_last4` is where it goes.
 
-    `held_at` is set while the provider holds the payout: it is not sent before somebody releases it.
+    `held_at` is set while the provider holds the payout: it is not sent until somebody releases it.
     """
 
     merchant_id: UUID

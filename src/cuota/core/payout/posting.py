@@ -1,4 +1,4 @@
-"""The table of postings of a merchant's money that belong to no order. docs/ledger.md shows the same table.
+"""The postings of a merchant's money that do not belong to an order. docs/ledger.md shows the same table.
 
 The rows of the ledger are in `merchant_transfers`. core/order/posting.py has the postings of an order.
 """

@@ -22,7 +22,7 @@ class RefundFee(StrEnum):
 
 
 class PayoutSchedule(StrEnum):
-    """How often a merchant is paid: each business day, each Monday, or on the first of each month."""
+    """How often a merchant is paid: each day, each Monday, or on the first of each month."""
 
     DAILY = "daily"
     WEEKLY = "weekly"

@@ -26,7 +26,7 @@ class CardEventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CardEvent:
-    """Something that happened at the processor. `event_id` is the processor's id: an event that arrives twice has the same.
+    """Something that happened at the processor. `event_id` is the processor's id: an event that arrives twice has the same id.
 
     `merchant_id`, `order_id` and `charge_id` are those of the request of the charge (or of the card's holder). They are
     None if the processor does not report them, which means that the payment was not ours. `amount` is in cents.

@@ -37,10 +37,10 @@ class PlannedPayment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PlanChange:
-    """One change. It never changes itself; only `told_at` is added later, when the message with the new plan was sent.
+    """One change. It is never updated, except that `told_at` is set once the message with the new plan is sent.
 
-    `number` counts the changes of the plan from 1. `days` is the pause, or the most by which a date was moved (an overdue
-    payment: from the day of the change), or by which the first of smaller payments is later. `waived` is the part
+    `number` counts the changes of the plan from 1. `days` is the length of a pause, the largest move of a date (of an overdue
+    payment: from the day of the change), or the delay of the first of the smaller payments. `waived` is the part
     of the plan's fee that the consumer need not pay, in cents. `transfers` is how many ledger rows the order had before the change.
     `text` is what was agreed, with its SHA-256; an erasure leaves the hash only. `reason` is encrypted.
     """
@@ -68,7 +68,7 @@ class PlanChange:
 
     @property
     def payments(self) -> int:
-        """How many installments the plan has after the change, with the paid and the canceled ones."""
+        """How many installments the plan has after the change, including the paid and the canceled ones."""
         return len(self.after)
 
 

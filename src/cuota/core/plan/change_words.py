@@ -1,4 +1,4 @@
-"""What was agreed in a change of a plan, in words: one sentence, and the text that is stored with its hash."""
+"""The words for a change of a plan: a one-sentence summary, and the text that is stored with its hash."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cuota.core.plan.hardship import changeable
 
 @dataclass(frozen=True, slots=True)
 class ChangedOrder:
-    """What a change is about. `agreed_on` and `agreement_hash` are those of the agreement that the consumer accepted."""
+    """The order whose plan changes. `agreed_on` and `agreement_hash` are those of the agreement that the consumer accepted."""
 
     merchant: str
     reference: str
@@ -72,7 +72,7 @@ def change_text(
 def effect_rows(
     before: Sequence[Installment], after: Sequence[Installment], currency: str
 ) -> list[tuple[str, str, str]]:
-    """Return the payments that are left, as (label, now, after), and what they add up to."""
+    """Return the payments that are left, as (label, now, after), and their totals."""
     now = {item.number: item for item in changeable(before)}
     then = {item.number: item for item in changeable(after)}
     rows = [

@@ -54,7 +54,7 @@ def needs_card(plan: Sequence[Installment]) -> bool:
 def remind(
     order: Order, plan: Sequence[Installment], zone: tzinfo, now: datetime, new_id: NewId
 ) -> Outcome | None:
-    """Decide the reminders that are due; return None if no reminder is due.
+    """Return the outcome of the reminders that are due, or None if no reminder is due.
 
     There is no reminder for a payment that is already due, nor for a payment that will be canceled before its day because the
     authorization ends first.
@@ -113,7 +113,7 @@ def begin(
 
     `declined_at` are the latest times at which this card was declined. A scheduled payment waits until the card networks allow
     another attempt. Returns None if no payment is due. Raises CardBusy while another charge is in progress, NothingOwed if
-    payment `number` needs no charge, and CardExhausted if it must wait.
+    payment `number` needs no charge, and CardExhausted if the card must wait.
     """
     if order.charging is not None:
         raise CardBusy
@@ -171,7 +171,7 @@ def paid(
 ) -> Outcome:
     """Record that the card paid.
 
-    If a void or refund has reduced the installment meanwhile, the difference goes back to the card.
+    If a void or refund has reduced the installment in the meantime, the difference goes back to the card.
     """
     item = plan[charge.installment - 1]
     assert order.charging == charge.charge_id
@@ -269,12 +269,12 @@ def change_card(
 
 
 def wait_longer(order: Order, now: datetime) -> Outcome:
-    """Postpone a charge without an answer: it is looked up again later, after other orders."""
+    """Postpone the next lookup of an unanswered charge, so that other orders come first."""
     return Outcome(order=replace(order, charging_since=now), at=now)
 
 
 def reschedule(order: Order, plan: Sequence[Installment], now: datetime) -> Outcome | None:
-    """Correct `collect_at` if the plan says another time. Return None if it is right."""
+    """Correct `collect_at` if it differs from the plan. Return None if it is already correct."""
     if order.collect_at == next_at(plan):
         return None
     return _planned(order, plan, [], now=now)

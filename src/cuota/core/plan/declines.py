@@ -47,5 +47,5 @@ def is_final(reason: str) -> bool:
 
 
 def is_hard(reason: str) -> bool:
-    """Return whether the card must never be charged again after a decline with this code."""
+    """Return whether the same plan may not charge the card again after a decline with this code."""
     return reason in HARD_DECLINES

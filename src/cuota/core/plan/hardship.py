@@ -1,7 +1,7 @@
 """Hardship: the changes that the operator may make to an agreed plan, within a policy, if a consumer cannot pay as planned.
 
 Each function returns the changed plan. A function changes only installments that are owed and not written off: `changeable`
-returns them. The sum of the plan never changes, except by a waived fee.
+returns them. Only a waived fee changes the sum of the plan.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cuota.core.plan.payday import Days
 
 # The database allows no higher installment number (migration 0039).
 MOST_INSTALLMENTS = 40
-# In cents. To collect a smaller payment costs more than the payment.
+# In cents. Collecting a smaller payment costs more than the payment.
 SMALLEST_PAYMENT = 100
 # The fewest and the most days between two smaller payments.
 BETWEEN = (7, 31)
@@ -64,7 +64,7 @@ class PausePlan:
 
 @dataclass(frozen=True, slots=True)
 class SmallerPayments:
-    """Replace the unpaid payments by `payments` equal payments: the first on the day `first`, the others every `every` days."""
+    """Replace the unpaid payments with `payments` equal payments: the first on the day `first`, the others every `every` days."""
 
     payments: int
     every: int
@@ -148,7 +148,7 @@ class _Case:
 
     @property
     def next_day(self) -> date:
-        """The day of the payment that is due first. A return notice may have moved this payment behind the others."""
+        """The earliest due day. It may not be the first payment's, because a return notice may have moved that payment."""
         return min(item.due_on for item in self.left)
 
     def later(self, was: date, day: date) -> int:
@@ -238,7 +238,7 @@ def _smaller(case: _Case, request: SmallerPayments) -> NewPlan:
 
 
 def _require_nothing_earlier(left: Sequence[Installment], changed: Sequence[Installment]) -> None:
-    """Check that on no day more money is due than before the change."""
+    """Check that the total due by each day does not exceed the total before the change."""
     due = 0
     for item in changed:
         due += item.total
@@ -278,7 +278,7 @@ def _require_order(left: Sequence[Installment], field: Callable[[int], str]) -> 
 
 
 def _require_move(case: _Case, days: int, field: str) -> None:
-    """The first of the smaller payments may also move. Its days count together with moved dates."""
+    """Check the limit on moves. A delay of the first of the smaller payments counts as a move, too."""
     used = days_used(case.earlier, ChangeKind.DATES_MOVED, ChangeKind.SMALLER_PAYMENTS)
     _require_within(days, used, case.policy.move_days, "A payment may move", field)
 

@@ -57,7 +57,7 @@ class PlanStanding:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A message to the consumer, in cents. It is saved with the change that it reports, and sent from `send_at` on."""
+    """A message to the consumer. `amount` is in cents. The message is saved with the change that it reports, and sent from `send_at` on."""
 
     notice_id: UUID
     kind: NoticeKind
@@ -70,5 +70,5 @@ class Notice:
 
 # Notices about actions of the merchant, which may happen at any hour, are sent in the consumer's daytime.
 MOVED = frozenset({NoticeKind.REFUNDED, NoticeKind.VOIDED, NoticeKind.EXPIRED})
-# The consumer waits for these with the phone in hand: they go by text message, even if mail is possible.
+# The consumer waits for these with the phone in hand: they go by text message, even if e-mail is possible.
 AWAITED = frozenset({NoticeKind.REVIEW_APPROVED, NoticeKind.REVIEW_DECLINED})

@@ -27,7 +27,7 @@ class About:
     """The shop, the order and the cards that a message names. `page` is the address of the consumer's account page.
 
     `card` is the card that pays the plan, such as `Visa ending 4242`; `cards` are the cards that paid, by charge.
-    `agreement` is what was agreed, in full: the agreement, or the change of the plan. `overtaken` is true if a later message about
+    `agreement` is the full text of the agreement, or of the change of the plan. `overtaken` is true if a later message about
     the order says what is left to pay. `payments` is how many payments the plan has. `changed_on` is the day on which the plan was
     last changed for a consumer in hardship. `checkout` is the address of an open checkout, `until` the time of day at which it ends.
     """
@@ -240,7 +240,7 @@ def _return_noted(notice: Notice, about: About) -> Words:
 
 
 def _plan_changed(notice: Notice, about: About) -> Words:
-    # The second paragraph of what was agreed says it in one sentence.
+    # The second paragraph of the agreed text is its one-sentence summary.
     said = (about.agreement or "").split("\n\n")[1:2]
     text = f"We changed your plan for your {about.order}, as agreed with you. {''.join(said)}".rstrip()
     text += f"{_left(notice.standing, about)} Your plan: {about.page}"

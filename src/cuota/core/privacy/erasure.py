@@ -9,7 +9,7 @@ from typing import Any
 
 from cuota.core import money
 
-# Parts of an order's document that name its consumer, or that hold free text of the merchant. An erasure replaces each part by
+# Parts of an order's document that name its consumer, or that hold free text of the merchant. An erasure replaces each part with
 # the value given here; the function blank_orders in the database writes the same values.
 BLANK: Mapping[str, object] = {
     "consumer": None,

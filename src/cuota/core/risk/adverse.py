@@ -93,7 +93,7 @@ _EQUAL = (
 def sentence(code: str, limit_text: str = "") -> str:
     """Return what one decline code means, for the consumer.
 
-    `limit_text` is the most that they may owe at once (`$2,000.00`).
+    `limit_text` is the most that the consumer may owe at once (`$2,000.00`).
     """
     most = "we can offer you at present"
     return SENTENCES[code].format(limit=f"{limit_text}, the most that {most}" if limit_text else most)

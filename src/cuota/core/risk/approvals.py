@@ -1,6 +1,6 @@
 """Advanced Approvals: reads what a merchant says about its logged-in customer.
 
-There are ten fields, each with two names. A value that cannot be read is left out and listed. Nothing here raises an
+There are ten fields, each with two names. A value that cannot be read is left out and listed. `read_fields` raises no
 exception, whatever the merchant sent, so bad data never costs a sale.
 """
 
@@ -18,8 +18,8 @@ from cuota.core.risk.facts import FieldValue
 LONGEST_TEXT = 100
 MOST_COUNTED = 10**9
 MOST_CENTS = 10**12
-# Systems that do not know a date often send the first day of their calendar. Such a date would look like the best
-# customer.
+# Systems that do not know a date often send the first day of their calendar. Such a date would look like a very old
+# account.
 NO_DATE = date(1970, 1, 1)
 
 _YES, _NO = frozenset({"true", "yes", "1", "on"}), frozenset({"false", "no", "0", "off"})

@@ -18,7 +18,7 @@ class BlockKind(StrEnum):
     OWN_REQUEST = "own_request"
 
 
-# For the operator's people.
+# The texts for the operator's team.
 BLOCK_WORDS = {
     BlockKind.IDENTITY: "We could not confirm who the consumer is",
     BlockKind.MISUSE: "Activity that nobody could explain, such as a stolen phone or card",
@@ -36,13 +36,13 @@ BLOCK_CODES = tuple(reason_code(kind) for kind in BlockKind)
 
 
 def block_until(day: date) -> datetime:
-    """Return when a block ends that is made until a day: as the day begins, in the time zone of the dashboards."""
+    """Return when a block until a given day ends: at the start of that day, in the time zone of the dashboards."""
     return datetime.combine(day, time(0), ZoneInfo("America/New_York"))
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One block. `until` is when it ends by itself, `ended_at` when it ended. `reason` is encrypted; None after an erasure."""
+    """One block. `until` is when it expires, `ended_at` when somebody ended it. `reason` is encrypted; None after an erasure."""
 
     block_id: UUID
     kind: BlockKind

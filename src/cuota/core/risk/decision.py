@@ -58,7 +58,7 @@ class Decision:
     """Approved, declined or referred, with the codes of the reasons, the most important first.
 
     `referred`: a person decides. Then `approved` is False, and the reasons are those of a decline. `limit` is the most that the
-    consumer may owe at once, in cents. `inputs` and the policy's version suffice to repeat the decision.
+    consumer may owe at once, in cents. `inputs` and the policy's version are enough to repeat the decision.
     """
 
     approved: bool
@@ -100,12 +100,12 @@ class ScorePart(NamedTuple):
 
     @property
     def missing(self) -> int:
-        """Return how many points are missing to the most."""
+        """Return by how many points the part is below its maximum."""
         return self.most - self.points
 
 
 def decide(facts: Facts, policy: Policy) -> Decision:
-    """Decide. The sandbox's test surnames come before everything but a block.
+    """Decide the order. The sandbox's test surnames override everything except a block.
 
     A reviewer's approval lowers the score that an approval needs to `refer_from`, and never overrules a limit. After a reviewer's
     decline the order is decided as if it could not be referred: its score is below the threshold.
@@ -195,9 +195,9 @@ def score_parts(facts: Facts, policy: Policy) -> tuple[ScorePart, ...]:
 
 
 def principal_reasons(refused: Sequence[str], parts: Sequence[ScorePart], slack: int) -> tuple[str, ...]:
-    """Return at most four reasons: first the rules that refused, then the costs that took most points.
+    """Return at most four reasons: first the rules that refused, then the costs that took the most points.
 
-    `slack` is how many points below the best score an order is still approved. A cost is a reason only if removing it
+    An order is approved if its score is at most `slack` points below the best score. A cost is a reason only if removing it
     can change the result. That is so if some of the other costs alone still leave the order approved, and this cost in
     addition makes it declined. A cost that is too small for that is not given as a reason.
     """

@@ -1,6 +1,6 @@
 """The facts of a decision: plain numbers about an order and its consumer, without a name, a phone number or an address.
 
-A decision stores its facts, and they must suffice to repeat the decision.
+A decision stores its facts, and they must be enough to repeat the decision.
 """
 
 from __future__ import annotations
@@ -100,11 +100,11 @@ class Approvals:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Everything that is known when the consumer presses the button. Money is in cents.
+    """Everything that is known when the consumer submits the checkout. Money is in cents.
 
-    `steer` is the result that a test surname of the sandbox asks for; it is always empty in production. `review` is what a
-    person answered who looked at this order for this consumer. It is empty if nobody has looked, and `unavailable` if in
-    addition the order cannot be referred to a person: too little of its time is left, for example.
+    `steer` is the result that a test surname of the sandbox asks for; it is always empty in production. `review` is the
+    answer of the person who reviewed this order for this consumer. It is empty if nobody reviewed it, and `unavailable` if,
+    in addition, the order cannot be referred to a person, for example because too little of its time is left.
     """
 
     amount: int

@@ -1,4 +1,4 @@
-"""How many points one merchant's customer data adds to the score, in whole numbers, so that each can be printed.
+"""How many points one merchant's customer data adds to the score, in whole numbers, so that each number can be printed exactly.
 
 Each field has one fixed direction (more is good, or more is bad), which no model can reverse. A missing field adds
 nothing. The sum is bounded.
@@ -114,7 +114,7 @@ def _contribution(weight: Weight, fields: Mapping[str, FieldValue], amount: int)
     if value is None:
         return None
     above = value - weight.neutral if FEATURES[weight.field].good else weight.neutral - value
-    # In millionths of points, rounded to the nearest whole one.
+    # The product is in millionths of a point, and is rounded to the nearest point.
     return weight.field, (weight.milli_points * above + 500_000) // 1_000_000
 
 
@@ -149,7 +149,7 @@ def _is(value: FieldValue, _amount: int) -> int | None:
 
 
 def _more(half: int) -> Callable[[FieldValue, int], int | None]:
-    """More is worth more, with diminishing returns: `half` of it is worth half of the most."""
+    """More is worth more, with diminishing returns: the value `half` is worth half of the maximum."""
 
     def measure(value: FieldValue, _amount: int) -> int | None:
         return WHOLE * value // (value + half) if _counted(value) else None
@@ -158,7 +158,7 @@ def _more(half: int) -> Callable[[FieldValue, int], int | None]:
 
 
 def _recent(half: int) -> Callable[[FieldValue, int], int | None]:
-    """A day is worth less the longer ago it is: today is worth the most, `half` days ago half of that."""
+    """A day is worth less the longer ago it is: today is worth the most, and `half` days ago is worth half of that."""
 
     def measure(value: FieldValue, _amount: int) -> int | None:
         return WHOLE * half // (value + half) if _counted(value) else None
@@ -167,7 +167,7 @@ def _recent(half: int) -> Callable[[FieldValue, int], int | None]:
 
 
 def _above_average(value: FieldValue, amount: int) -> int | None:
-    """An amount up to the customer's average is worth 0, twice the average half of the most, and far above it the most."""
+    """An amount up to the customer's average is worth 0, twice the average half of the maximum, and a far larger one nearly the maximum."""
     if not _counted(value) or value == 0:
         return None
     return WHOLE * (amount - value) // amount if amount > value else 0
@@ -193,7 +193,7 @@ FEATURES: dict[str, Feature] = {
     # weight.
     "merchant_risk_assessment": Feature(_level, good=False),
     "same_device": Feature(_is, good=True),
-    # Goods that are picked up are gone within the hour, and no delivery address identifies anybody.
+    # Goods that are picked up are gone within the hour, and there is no delivery address that identifies anybody.
     "fulfillment_method": Feature(_picked_up, good=False),
     "account_creation_date": Feature(_more(180), good=True),
     # A stolen account often looks like this: unused for a year, then a purchase.

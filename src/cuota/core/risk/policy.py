@@ -1,4 +1,4 @@
-"""A risk policy: the numbers that decide, as versioned data.
+"""A risk policy: the numbers that determine decisions, as versioned data.
 
 Loading a policy refuses every policy in which a good history would count against a consumer. So every policy in force
 is fair in this sense, not only the tested one.
@@ -13,7 +13,7 @@ from cuota.core.risk.policy_text import BadPolicy, PolicyTable, Text
 
 __all__ = ["BadPolicy", "Policy", "load_policy"]
 
-# Bounds against typing errors, far beyond what a sensible policy says.
+# Bounds that catch typing errors. They are far beyond the numbers of a sensible policy.
 MOST_POINTS = 1_000
 MOST_COUNTED = 100
 MOST_SCORE = 10_000
@@ -72,7 +72,7 @@ class MismatchPoints:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Points for each of something, counting at most `most` of them."""
+    """`points` for each item, for at most `most` items."""
 
     points: int
     most: int
@@ -128,7 +128,7 @@ class Policy:
 
 
 def load_policy(text: str) -> Policy:
-    """Read a policy. Raises BadPolicy, whose text names the line and says what to write there."""
+    """Read a policy. Raises BadPolicy; its message names the line and says what to write there."""
     root = Text(text).root()
     root.only("version", "refuse_from", "exposure", "velocity", "mismatch", "score", "approvals")
     refuse = root.table("refuse_from").only("overdue_installments", "disputes")

@@ -1,4 +1,4 @@
-"""A review: a person answers for an order whose score is neither good enough to approve nor bad enough to decline."""
+"""A review: a person decides about an order whose score is neither good enough to approve nor bad enough to decline."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from uuid import UUID
 from cuota.core.risk.decision import Decision
 from cuota.core.risk.signal import Signal
 
-# The answer comes at the latest this long before the checkout ends, so that the consumer has time to confirm.
+# The deadline of the answer is this long before the checkout ends, so that the consumer has time to confirm.
 CONFIRM_TIME = timedelta(minutes=10)
 # An order with less time than this is not referred: nobody could answer in time.
 LEAST_TIME = timedelta(minutes=15)
@@ -42,10 +42,10 @@ class Review:
     signals: tuple[Signal, ...] = ()
 
     def declined(self) -> Decision:
-        """Return the decision after a decline: the facts of the referral, and that a person declined it.
+        """Return the decision after a decline: the facts of the referral, plus the person's decline.
 
-        `decide` gives the same for these facts. The stored values are used, so that no order stays open because the release
-        that declines it cannot read the policy.
+        `decide` returns the same for these facts. The stored values are used, so that no order stays open because the release
+        that declines the order cannot read the policy.
         """
         made = self.decision
         return replace(made, referred=False, inputs={**made.inputs, "review": "declined"})
@@ -53,7 +53,7 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class ReviewAnswer:
-    """How a review ended. `person_id` and `words` (name and e-mail address) say who answered; None and empty: a job.
+    """How a review ended. `person_id` and `words` (name and e-mail address) say who answered. After a job, they are None and empty.
 
     `reason` is the operator's, and nobody else reads it.
     """
@@ -65,10 +65,10 @@ class ReviewAnswer:
 
 
 def answer_by(expires_at: datetime) -> datetime:
-    """Return until when a review of an order that expires then must be answered."""
+    """Return the deadline for reviewing an order that expires at `expires_at`."""
     return expires_at - CONFIRM_TIME
 
 
 def has_time(expires_at: datetime, now: datetime) -> bool:
-    """Return whether an order that expires then has enough time left for a review."""
+    """Return whether an order that expires at `expires_at` has enough time left for a review."""
     return expires_at - now >= LEAST_TIME

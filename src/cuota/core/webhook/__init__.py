@@ -1,1 +1,1 @@
-"""When a webhook is sent, to which addresses it may be sent, and how it is signed."""
+"""When a webhook is sent, which addresses it may be sent to, and how it is signed."""

@@ -70,7 +70,7 @@ def next_try(tries: int, attempt: Attempt, chance: float) -> timedelta | None:
 def next_try_together(tries: int, attempt: Attempt, now: datetime) -> timedelta | None:
     """Return a delay like `next_try`, but rounded, so that many failed deliveries are due at the same instant.
 
-    This is for a clock that is being moved. It stops at each instant at which work is due, so fewer instants are faster. The
+    This is for a clock that is being moved. The clock stops at each instant at which work is due, so fewer instants are faster. The
     instants are multiples of a fifth of the planned delay. The range of a tenth in either direction always contains one.
     """
     if tries >= len(TIMETABLE):

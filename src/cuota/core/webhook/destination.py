@@ -1,4 +1,4 @@
-"""Decides to which addresses webhooks may go: never to private ones. It checks the resolved address that is then used."""
+"""Decides which addresses webhooks may go to: never private ones. It checks the resolved address that is then used."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _GLOBAL_6 = IPv6Network("2000::/3")
 _FORBIDDEN_6 = tuple(map(IPv6Network, ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")))
 _LOOPBACK_4 = IPv4Network("127.0.0.0/8")
 _LOOPBACK_6 = IPv6Address("::1")
-# The networks of a company. Not among them: link-local addresses, at which clouds offer their machines' secrets.
+# The private networks of a company, without link-local addresses, at which clouds offer their machines' secrets.
 _PRIVATE_4 = tuple(map(IPv4Network, ("10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16")))
 _PRIVATE_6 = IPv6Network("fc00::/7")
 
@@ -29,7 +29,7 @@ _PRIVATE_6 = IPv6Network("fc00::/7")
 def is_allowed(address: str, *, loopback: bool, private: bool = False) -> bool:
     """Return whether webhooks may connect to a resolved address. `loopback` is a setting of the sandbox.
 
-    `private` allows addresses of private networks, too: never for webhooks, but for a company's own provider of sign-ins.
+    `private` also allows addresses of private networks: never for webhooks, only for a company's own sign-in provider.
 
     Addresses that contain another address (mapped, compatible, NAT64, 6to4, Teredo) are always refused, because the network
     would route them to an address that was not checked.

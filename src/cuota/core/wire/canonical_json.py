@@ -49,7 +49,7 @@ def _constant(name: str) -> None:
     raise BadJson(f"{name} is not JSON")
 
 
-# This is not the reader of strict_json, because it must accept what JSON.parse accepts (repeated keys, half a surrogate pair).
+# The reader of strict_json is not used, because this reader must accept what JSON.parse accepts (repeated keys, half a surrogate pair).
 _decoder = json.JSONDecoder(parse_float=Number, parse_int=Number, parse_constant=_constant, strict=True)
 _quoted: Callable[[str], str] = json.JSONEncoder(ensure_ascii=False).encode
 _HALVES = re.compile("[\ud800-\udfff]")

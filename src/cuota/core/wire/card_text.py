@@ -13,7 +13,7 @@ SHORTEST, LONGEST, SHOWN = 13, 19, 4
 _GUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 # Printed MD5, SHA-1 and SHA-256 hashes, such as a shop's cart hash. A text of only digits is not a hash.
 _DIGEST = r"(?<![0-9a-zA-Z])(?=[0-9]*[a-f])(?:[0-9a-f]{64}|[0-9a-f]{40}|[0-9a-f]{32})(?![0-9a-zA-Z])"
-# In the text of a signed form, a plus stands for a space.
+# In the text of a signed form, a plus means a space.
 _BETWEEN = "[ \t+\u00a0\u2000-\u2015\u202f-]{0,3}"
 _FOUND = re.compile(f"(?P<name>{_GUID}|{_DIGEST})|[0-9](?:{_BETWEEN}[0-9]){{{SHORTEST - 1},}}")
 # Every digit becomes 0 and every separator is removed. This works on single bytes, so it may find too many candidates.

@@ -1,8 +1,8 @@
 """Reads and writes form-encoded text with the same result as the standard library, but much faster.
 
-`urllib.parse` decodes and encodes each name and value separately. For 3,000 fields, whose signature is not even verified, it
-took 40 milliseconds. This module decodes and encodes the whole text at once. The separators of fields become bytes that never
-occur in UTF-8.
+`urllib.parse` decodes and encodes each name and value separately. For 3,000 fields, this
+took 40 milliseconds, even before their signature was verified. This module decodes and encodes the whole text at once. The
+separators of fields become bytes that never occur in UTF-8.
 """
 
 from __future__ import annotations

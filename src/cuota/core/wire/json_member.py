@@ -1,6 +1,6 @@
 """Finds one text in a JSON object without parsing the whole object.
 
-Before its signature is verified, a body may come from anybody, so reading it must be cheap whatever it contains. This code
+A body may come from anybody until its signature is verified, so reading it must be cheap whatever it contains. This code
 takes linear time, and at most MOST_STEPS steps of Python.
 """
 
@@ -28,7 +28,7 @@ _TO_BRACKET = re.compile(rb'[^"{}\[\]]*+(?:' + _STRING + rb'[^"{}\[\]]*+)*+', re
 
 
 def find_text(body: bytes, name: str) -> object:
-    """Return the text of the first member with this name; None if it is absent or null, False if it is not a text.
+    """Return the text of the first member with this name; None if the member is absent or null, False if it is not a text.
 
     Raises BadJson if the part read so far is not a JSON object. The rest is not checked, because the caller later reads the whole
     body strictly.

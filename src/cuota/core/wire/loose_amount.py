@@ -19,7 +19,7 @@ _CONTEXT = Context(prec=28, rounding=ROUND_HALF_UP)
 def plain_amount(value: object) -> object:
     """Return the amount without grouping and rounding noise. Return any other value unchanged.
 
-    `"1,234.50"` becomes `"1234.50"`, and `12.649999999999999` becomes `12.65`. The strict reader checks the result afterwards.
+    `"1,234.50"` becomes `"1234.50"`, and `12.649999999999999` becomes `12.65`. The strict reader checks the result afterward.
     """
     if isinstance(value, str):
         if len(value) > LONGEST:

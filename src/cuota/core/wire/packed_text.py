@@ -1,13 +1,13 @@
-"""Compresses texts of which many are stored and which are much alike: the messages to consumers, as they were sent.
+"""Compresses texts that are much alike and stored in large numbers: the messages to consumers, as they were sent.
 
-A message of 360 bytes takes about 100. The compression begins with the usual words below, as if they came before the text.
+A message of 360 bytes takes about 100. The common words below are the dictionary of the compression (zlib's zdict).
 """
 
 from __future__ import annotations
 
 import zlib
 
-# No text in UTF-8 begins with 0xFF. The second byte names the usual words with which a text was compressed.
+# No text in UTF-8 begins with 0xFF. The second byte is the number of the dictionary with which a text was compressed.
 _PACKED = b"\xff"
 _FIRST = 1
 _WITHOUT_HEADER = -zlib.MAX_WBITS

@@ -26,17 +26,17 @@ _BASE64URL = re.compile(r"[A-Za-z0-9_-]+={0,2}")
 _TO_BASE64 = str.maketrans("-_", "+/")
 _ALGORITHMS = {16: "MD5", 20: "SHA-1", 28: "SHA-224", 48: "SHA-384", 64: "SHA-512"}
 
-_CURE = "hand openCheckout the very string that was signed, or post that"
+_CURE = "pass openCheckout exactly the string that was signed, or post that string"
 _FORMULA = "base64 of HMAC-SHA256 over the exact text that is sent, keyed with the signing secret"
 _MISSING = (
-    f"No signature came. Make it on your server ({_FORMULA}) and hand it to openCheckout as its second argument, "
+    f"No signature was sent. Make it on your server ({_FORMULA}) and pass it to openCheckout as its second argument, "
     "or send it as X-Pay-Signature."
 )
 _UNREADABLE = f"The signature cannot be read. It is {_FORMULA}: 44 characters that end with =."
 _OTHER = (
-    "The signature belongs to no usual print of this text with this merchant's signing secret. Check that secret and "
-    "merchantId are of the same merchant in this sandbox, and hand openCheckout the very string that was signed: parsed "
-    "and printed anew it is another text (10.0 becomes 10)."
+    "The signature matches no usual form of this text with this merchant's signing secret. Check that the secret and "
+    "merchantId belong to the same merchant in this sandbox, and pass openCheckout exactly the string that was signed: "
+    "JSON that is parsed and printed again is a different text (10.0 becomes 10)."
 )
 
 
@@ -164,7 +164,7 @@ def _candidates(secret: str, body: bytes, printed: str | None) -> Iterator[tuple
             )
     for text, words in _texts(body, printed):
         if text != body:
-            yield right, text, f"Your server signed {words}, and another text arrived: {_CURE}."
+            yield right, text, f"Your server signed {words}, but a different text arrived: {_CURE}."
 
 
 def _keys(secret: str) -> Iterator[tuple[bytes, str]]:

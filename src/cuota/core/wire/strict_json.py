@@ -18,7 +18,7 @@ _MARK = re.compile(r'(?:[^"\[\]{},]++|"(?:[^"\\]++|\\.?)*+"?)*+([\[\]{},]|\Z)', 
 
 
 class BadJson(ValueError):
-    """The text is not JSON that the service accepts. The text of the exception says where and why."""
+    """The text is not JSON that the service accepts. The message says where and why."""
 
 
 class TooMany(BadJson):
@@ -36,7 +36,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         # A key that does not look like a name may be a value in the wrong place, even a card number. So the error does
         # not repeat it.
         named = f"the key {double[:50]!r}" if double.isidentifier() else "a key"
-        raise BadJson(f"{named} stands twice in one object")
+        raise BadJson(f"{named} appears twice in one object")
     return value
 
 
@@ -87,7 +87,7 @@ def read_json(body: bytes) -> Any:
 
 
 def _refuse_large(text: str) -> None:
-    """Refuse too deep nesting and too many values. Stops at the first of these, or at the end of the text."""
+    """Refuse nesting that is too deep, and too many values. Stops at the first of these, or at the end of the text."""
     depth = values = 0
     for found in _MARK.finditer(text):
         mark = found[1]

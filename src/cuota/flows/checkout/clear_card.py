@@ -113,7 +113,7 @@ async def clear_card(
 
     With `amount` None, take the whole remaining amount. A repeated reference gives the same result.
 
-    Raises Refused; then nothing was applied and the reference can be used again.
+    Raises Refused. Except after a code in `_UNKNOWN`, nothing was applied, and the reference can be used again.
     """
     network = network_of(context)
     clearing = await network.clearing(authorization_id, kind, reference)
@@ -168,7 +168,7 @@ def _in_progress() -> Refused:
 
 
 async def _finish(context: Context, network: CardNetwork, clearing: Clearing) -> None:
-    """Let the order apply the clearing, or finally refuse it; raise Refused."""
+    """Apply the clearing to the order. Raises Refused; a final refusal deletes the clearing."""
     kind = _KINDS[clearing.kind]
     asked = MovementRequest(kind, f"card-{clearing.reference}", clearing.amount)
     ours = replace(context, new_id=_first(clearing.clearing_id, context.new_id))
@@ -185,7 +185,7 @@ async def _finish(context: Context, network: CardNetwork, clearing: Clearing) ->
 
 
 def _first(movement_id: UUID, then: Callable[[], UUID]) -> Callable[[], UUID]:
-    """Apply the movement for the first time.
+    """Return a source of ids whose first id is `movement_id`.
 
     The movement is stored under the clearing's id, so a repeated call finds it and knows that it was applied.
     """

@@ -74,7 +74,7 @@ async def check_code(context: Context, checkout: Checkout, typed: str) -> str:
 async def give_details(context: Context, checkout: Checkout, profile: Profile) -> None:
     """Store the consumer's details, for this checkout and the next one.
 
-    Raises Forgotten if the consumer was erased meanwhile.
+    Raises Forgotten if the consumer was erased.
     """
     require_open(checkout.order, context.now())
     session = checkout.session

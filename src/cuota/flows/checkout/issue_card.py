@@ -36,7 +36,7 @@ async def reveal_card(context: Context, checkout: Checkout) -> dict[str, object]
 
     Never store, log or cache it.
 
-    Returns None if there is nothing to show to this browser: the order is no virtual-card order, or not approved; the
+    Returns None if there is nothing to show to this browser: the order is not a virtual-card order, or not approved; the
     order was voided, or captured in another way; another browser paid; or ten minutes have passed since the card was
     first shown. The consumer must then contact the merchant, who voids the order. Raises Refused(unavailable) while the
     issuer does not answer; the page can then be loaded again.

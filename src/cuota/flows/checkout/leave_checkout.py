@@ -24,7 +24,7 @@ async def leave_checkout(context: Context, merchant_id: UUID, order_id: UUID) ->
 
 
 async def lapse_order(context: Context, merchant_id: UUID, order_id: UUID) -> None:
-    """Abandon the order if its time is over. The worker calls this. The order may have ended in another way meanwhile."""
+    """Abandon the order if its time has ended. The worker calls this. The order may have ended in another way by then."""
 
     def decide(found: Found) -> Outcome | None:
         order, now = found.order, context.now()

@@ -58,7 +58,7 @@ async def count_code(
 async def _counted(
     context: Context, purpose: str, phone: str, browser: Browser, order: str | None
 ) -> list[tuple[Limit, bytes, int]]:
-    """Return the subjects for which a code for this number counts, and how many codes each may have in an hour."""
+    """Return the limits that a code for this number counts against, each with its most codes in an hour."""
     limits, hash_of = context.settings.text_limits, context.vault.hash
     remembered = await who_is_remembered(context, browser.token)
     known = remembered is not None and remembered.consumer_id == context.vault.consumer_id(phone)

@@ -1,4 +1,4 @@
-"""A returning consumer in a known browser pays with one press, with the card of the latest plan in that browser."""
+"""A returning consumer in a known browser pays with one click, with the card of the latest plan in that browser."""
 
 from __future__ import annotations
 
@@ -85,21 +85,21 @@ async def pay_again(
 
 
 async def _not_offered(context: Context, checkout: Checkout) -> Problem:
-    """Return why the card is no longer offered. Raises Final or Charging if an earlier press of the button used the token."""
+    """Return why the card is no longer offered. Raises Final or Charging if an earlier click used the token."""
     order = checkout.order
     found = await orders.read_with_plan(context.pool, order.merchant_id, order.order_id)
     if found is not None:
         require_open(found.order, context.now())
     if checkout.verified:
-        # An earlier press of the button has recognized the consumer, and its charge has not begun yet.
+        # An earlier click has recognized the consumer, and its charge has not begun yet.
         raise Charging
     return Problem(notice=NOT_KNOWN)
 
 
 async def _recognize(context: Context, theirs: Checkout, consumer_id: UUID, token: str | None) -> bool:
-    """Give the session to this consumer, as after a code: it may try another card, and it sees the plan.
+    """Bind the session to this consumer, as after a code: the session may try another card, and can see the plan.
 
-    Returns False if the browser was forgotten meanwhile. An erasure locks the same row, so either the erasure is
+    Returns False if the browser was forgotten. An erasure locks the same row, so either the erasure is
     finished, or it finds this session.
     """
     async with context.pool.session() as connection, connection.transaction():

@@ -30,8 +30,8 @@ async def start_checkout(
 ) -> Begun:
     """Create the order, or find the order that this signed text created before.
 
-    Raises Refused(amount_out_of_range); the merchant's webhook then gets `order.rejected` once. Raises Refused also if the merchant may
-    make no new orders.
+    Raises Refused(amount_out_of_range); the merchant's webhook then gets `order.rejected` once. Also raises Refused if the merchant may
+    not make new orders.
     """
     if (earlier := await find_started(context, merchant, start.body_hash)) is not None:
         return await _told_here(context, earlier, start.origin)
@@ -52,7 +52,7 @@ async def start_checkout(
 
 
 async def _told_here(context: Context, begun: Begun, origin: str | None) -> Begun:
-    """Send the result to the origin that requested the checkout last.
+    """Send the result to the latest origin that requested the checkout.
 
     A shop may serve its page from two origins, with and without www.
     """

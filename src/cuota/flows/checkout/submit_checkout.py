@@ -63,11 +63,11 @@ NOT_REACHED = "We cannot reach your card's bank right now. Nothing was charged; 
 async def submit_checkout(
     context: Context, checkout: Checkout, card_token: str, agreement_hash: str, return_url: str
 ) -> Order:
-    """Decide, charge, and approve or decline. Return the order as it is then. If it was referred to a person, it waits.
+    """Decide, charge, and approve or decline. Return the order in its new state. A referred order waits for a person.
 
     `card_token` is what the processor's fields gave to the browser. `return_url` is the address to which the consumer comes back
-    from a confirmation at the card's bank. Raises Problem; Final, UnderReview, Charging or Lapsed if the order has changed
-    meanwhile; Forgotten if the consumer was erased meanwhile.
+    from a confirmation at the card's bank. Raises Problem; Final, UnderReview, Charging or Lapsed if the order has changed;
+    Forgotten if the consumer was erased.
     """
     ends.require_open(checkout.order, context.now())
     consumer_id, profile, _, _ = _agreed_terms(context, checkout, agreement_hash)
@@ -94,7 +94,7 @@ def _agreed_terms(
     if checkout.express and session.shipping is None:
         raise Problem(notice="Enter the shipping address first.")
     if checkout.order.review is ReviewState.APPROVED and checkout.reviewed != session.consumer_id:
-        # The approval is of no use to this consumer, whose press would only decline the order of the other.
+        # The approval is for another consumer. A submission by this one would only decline that consumer's order.
         raise Problem(notice=OTHER_NUMBER)
     terms = propose(context, checkout, session.profile)
     if terms.agreement.hash != agreement_hash:
@@ -105,7 +105,7 @@ def _agreed_terms(
 async def pay_with(
     context: Context, checkout: Checkout, card: PlanCard, agreement_hash: str, return_url: str
 ) -> Order:
-    """Do the same with a card that the card rail already knows, and that may be charged."""
+    """Do the same as `submit_checkout`, with a card that the card rail knows and that may be charged."""
     order, now = checkout.order, context.now()
     ends.require_open(order, now)
     if not may_sell(checkout.merchant, sandbox=context.settings.sandbox):
@@ -131,8 +131,8 @@ async def pay_with(
             return ends.decline(order, decided, letter, now)
         return ends.begin(order, plan, charge, decided, now)
 
-    # The order's version protects this save: of twenty presses at the same moment one begins a charge, and the others see
-    # it.
+    # The order's version protects this save: of twenty submissions at once, one begins a charge, and the others see
+    # that charge.
     ids = (order.merchant_id, order.order_id)
     if not await seal_policy(context):
         raise Problem(notice=NOT_DECIDING)

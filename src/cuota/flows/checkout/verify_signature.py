@@ -26,7 +26,7 @@ async def verify_signature(
     """
     found = await sdk_checkouts.read_signer(context.pool, merchant_id)
     keys = [secrets.token_urlsafe(32)] if found is None else _secrets(context, found)
-    # Every secret is tried, so that the time taken does not tell which one fits.
+    # Every secret is tried, so that the time taken does not reveal which one fits.
     given = (signature or "").encode()
     fits = [hmac.compare_digest(pay_signature(key, signed).encode(), given) for key in keys]
     if any(fits) and found is not None:

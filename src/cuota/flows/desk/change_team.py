@@ -51,7 +51,7 @@ async def invite(
     *,
     mail: bool = True,
 ) -> Person:
-    """Add a person to the team and mail a link, which works for seven days. Raises BadTeam."""
+    """Add a person to the team and e-mail a link, which works for seven days. Raises BadTeam."""
     _require(actor, role)
     known_name, known_email = read_name(name), read_email(email)
     if known_name is None:
@@ -131,7 +131,7 @@ async def reset_factor(
 
 
 async def invite_again(context: Context, merchant_id: UUID, actor: Actor, person_id: UUID) -> bool:
-    """Mail another link to a person who has not signed in yet.
+    """E-mail another link to a person who has not signed in yet.
 
     Return False if the person got too many links. Raises BadTeam.
     """

@@ -1,4 +1,4 @@
-"""Writes the terms by which a merchant's people find orders, as keyed hashes."""
+"""Writes the search terms with which a merchant's people find orders, as keyed hashes."""
 
 from __future__ import annotations
 

@@ -16,9 +16,9 @@ from cuota.flows.context import Context
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """The actor, and the IP address: a person, or with `credential` a program that calls the API.
+    """The actor and the IP address. The actor is a person or, with `credential`, a program that calls the API.
 
-    Without either, the operator acts, by a command or in the operator's dashboard. `credential` is the name of the merchant's
+    Without either, the actor is the operator, by a command or in the operator's dashboard. `credential` is the name of the merchant's
     credential with its client id.
     """
 

@@ -1,4 +1,4 @@
-"""Mails sign-in links."""
+"""E-mails sign-in links."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ log = logging.getLogger("cuota.work")
 
 
 async def send_links(context: Context) -> int:
-    """Send the mails that are due. Return how many were tried."""
+    """Send the e-mails that are due. Return how many were tried."""
     done = 0
     for merchant_id in await sessions.merchants_with_mail(context.pool, utc_now()):
         try:
@@ -54,7 +54,7 @@ async def _send(context: Context, merchant_id: UUID) -> int:
 
 
 def link_text(address: str, whose: str, link: Link, *, new: bool) -> str:
-    """Return the text of the mail with a link to the dashboard of `whose`. `new`: the person has never signed in."""
+    """Return the text of the e-mail with a link to the dashboard of `whose`. `new`: the person has never signed in."""
     first = (
         f"You were invited to the dashboard of {whose}. Open this link to join:"
         if new

@@ -1,4 +1,4 @@
-"""Mails notices about changes to a merchant's own people."""
+"""E-mails a merchant's own people notices about changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ log = logging.getLogger("cuota.work")
 
 
 async def send_notices(context: Context) -> int:
-    """Send the mails that are due. Return how many were tried."""
+    """Send the e-mails that are due. Return how many were tried."""
     done = 0
     for merchant_id in await notices.merchants_with_notices(context.pool, utc_now()):
         try:

@@ -1,4 +1,4 @@
-"""Signing in to the merchant's dashboard: a mailed link, and then a code of an authenticator app.
+"""Signing in to the merchant's dashboard: an e-mailed link, and then a code of an authenticator app.
 
 All times are of the real clock, so that moving the sandbox's clock changes no session.
 """
@@ -69,9 +69,9 @@ class DeskVisit:
 
 
 async def ask_link(context: Context, email: str) -> None:
-    """Queue a mail with a sign-in link for each team that has a person with this address.
+    """Queue an e-mail with a sign-in link for each team that has a person with this address.
 
-    The response never tells whether such a person exists, because a job sends the mail later. A person gets at most five links
+    The response never tells whether such a person exists, because a job sends the e-mail later. A person gets at most five links
     in an hour.
     """
     with everyone():

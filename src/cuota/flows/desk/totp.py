@@ -58,7 +58,7 @@ class FactorStore(Protocol):
 async def begin_app(context: Context, store: FactorStore) -> str:
     """Return the secret of the app that this browser sets up. A second call returns the same secret.
 
-    Each browser gets another secret. So if a thief with a stolen link sees a secret, the person's own browser never uses that
+    Each browser gets a different secret. So if a thief with a stolen link sees a secret, the person's own browser never uses that
     secret.
     """
     sealed = store.new

@@ -1,4 +1,4 @@
-"""Moves disputes on when their deadlines come.
+"""Takes the next step of disputes when their deadlines come.
 
 Reminds merchants of deadlines, decides disputes that were not answered in time, and closes disputes whose decision is
 final.

@@ -53,7 +53,7 @@ async def store_evidence(
 ) -> Evidence:
     """Store the files, and return the evidence to save with the dispute. Raises Refused if there is neither text nor file.
 
-    `once`: an appeal or an acceptance, which is possible only once, even after MOST_STATEMENTS.
+    `once`: an appeal or an acceptance. It is possible only once, and is allowed even after MOST_STATEMENTS.
     """
     text = text.strip()
     if not text and not files:

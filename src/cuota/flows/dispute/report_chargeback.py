@@ -1,4 +1,4 @@
-"""Books a card processor's reports about a chargeback: opened, won or lost. Each report is booked once, in any order."""
+"""Records a card processor's reports about a chargeback: opened, won or lost. Each report is recorded once, in any order."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ log = logging.getLogger("cuota.work")
 
 @dataclass(frozen=True, slots=True)
 class ChargedBackOrder:
-    """An order with its plan, its open claims, and the chargeback if it is already booked."""
+    """An order with its plan, its open claims, and the chargeback if it is already recorded."""
 
     order: Order
     plan: tuple[Installment, ...]
@@ -57,7 +57,7 @@ class ChargedBackOrder:
 
 
 async def report_chargeback(context: Context, due: DueEvent, *, closes: bool) -> None:
-    """Book a chargeback, and its end if `closes`. An end that arrives first books both."""
+    """Record a chargeback, and its end if `closes`. If the end is reported first, both are recorded."""
     if (
         due.charge_id is None
         or due.reference is None

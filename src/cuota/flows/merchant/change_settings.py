@@ -26,16 +26,16 @@ from cuota.flows.desk.bad_change import BadChange
 from cuota.flows.desk.record import AuditNote, Cause, record
 
 LONGEST_NAME = 100
-NAME_TAKEN = "Another merchant has this name. Choose one that consumers do not take for the other."
+NAME_TAKEN = "Another merchant has this name. Choose a name that consumers cannot confuse with it."
 _To = Callable[[Merchant], Merchant]
 
 
 async def set_amounts(
     context: Context, merchant_id: UUID, low: int | None, high: int | None, cause: Cause
 ) -> None:
-    """Set the smallest and the largest order amount (cents), within the operator's. None: the operator's limit.
+    """Set the smallest and the largest order amount (cents), within the operator's limits. None: the operator's limit.
 
-    They apply to orders created from now on. Raises BadChange.
+    The limits apply to orders created from now on. Raises BadChange.
     """
 
     def to(held: Merchant) -> Merchant:
@@ -51,7 +51,7 @@ async def set_amounts(
 
 
 async def set_capture(context: Context, merchant_id: UUID, cause: Cause, *, defer: bool) -> None:
-    """Set whether an order is captured when the merchant says so (`defer`), or when it is approved. For orders from now on."""
+    """Set whether an order is captured when the merchant says so (`defer`), or when it is approved. Applies to new orders."""
     await _changed(
         context, merchant_id, lambda held: replace(held, defer_funds_capture=defer), "settings.capture", cause
     )
@@ -67,7 +67,7 @@ async def set_profile(context: Context, merchant_id: UUID, profile: BodyProfile,
 async def set_brand(
     context: Context, merchant_id: UUID, name: str, email: str, url: str | None, cause: Cause
 ) -> None:
-    """Set the name that consumers see, and where they ask a question. Empty texts remove a value.
+    """Set the name that consumers see, and where they can ask questions. Empty texts remove a value.
 
     `url` is checked already. Raises BadChange.
     """
@@ -93,7 +93,7 @@ async def set_brand(
 async def set_notify_email(context: Context, merchant_id: UUID, email: str, cause: Cause) -> None:
     """Set the address to which notices about the account go, besides the owners. An empty text removes it. Raises BadChange.
 
-    The earlier address gets a mail about the change.
+    The earlier address gets an e-mail about the change.
     """
     checked = _email(email, "notify_email")
 
@@ -104,7 +104,7 @@ async def set_notify_email(context: Context, merchant_id: UUID, email: str, caus
 
 
 async def set_logo(context: Context, merchant_id: UUID, content: bytes, cause: Cause) -> None:
-    """Set the logo that the checkout shows. Raises BadChange if the file cannot be one."""
+    """Set the logo that the checkout shows. Raises BadChange if the file cannot be a logo."""
     try:
         logo = read_logo(content)
     except BadLogo as bad:
@@ -144,7 +144,7 @@ async def _changed(
     cause: Cause,
     also: Callable[[Connection], Awaitable[None]] | None = None,
 ) -> None:
-    """Read, change and write under the lock of the merchant's row. What changes nothing writes no entry."""
+    """Read, change and write under the lock of the merchant's row. A call that changes nothing writes no entry."""
     async with context.pool.session() as session, session.transaction():
         held = await merchants.lock(session, merchant_id)
         assert held is not None, "a person of its team is signed in"
@@ -171,7 +171,7 @@ async def _changed(
 async def _tell_earlier(
     context: Context, session: Connection, held: Merchant, changed: Merchant, cause: Cause
 ) -> None:
-    """Queue a mail to the earlier address for notices: a thief changes the address first."""
+    """Queue an e-mail to the earlier address for notices, because a thief would change the address first."""
     facts = {
         "who": cause.actor.words,
         "place": cause.actor.address,

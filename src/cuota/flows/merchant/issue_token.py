@@ -81,7 +81,7 @@ async def issue_token(context: Context, keys: Keys, asked: TokenRequest) -> Acce
 
 
 def _audience(context: Context, asked: str | None) -> str:
-    """Return the requested audience if it is one of the service's, or the first of the service's if none is requested."""
+    """Return the requested audience if the service has it, or the service's first audience if none is requested."""
     ours = context.settings.audiences
     if asked is None:
         return ours[0]

@@ -110,7 +110,7 @@ async def ensure_key(context: Context) -> None:
     """Create the first key at the first start, and the first P-256 key at the first start after an upgrade.
 
     Two processes may do this at the same moment. The function also decrypts the stored keys, so that a wrong CUOTA_SECRET_KEY
-    stops the start (WrongKey), and not the first payment.
+    is found at the start (WrongKey), not at the first payment.
     """
     stored = await credentials.read_keys(context.pool, utc_now())
     for item in stored:

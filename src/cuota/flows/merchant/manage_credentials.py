@@ -14,10 +14,10 @@ from cuota.flows.merchant.manage_merchants import BadMerchant, new_client
 
 MOST_CREDENTIALS = 20
 LONGEST_NAME = 100
-# The old secret keeps working for this long after it was replaced, so that no call fails meanwhile.
+# The old secret keeps working for this long after it was replaced, so that no call fails during the change.
 OLD_SECRET_LIVES = timedelta(hours=24)
 TWO_WORK = (
-    "The secret was replaced before, and the one before that still works. If the new secret was lost, replace the lost secret."
+    "The secret was already replaced, and the old secret still works. If the new secret was lost, replace the lost secret."
     " Otherwise end the old one first: at most two secrets work at a time."
 )
 NONE_OLD = "Only one secret works. Nothing was changed."
@@ -105,7 +105,7 @@ async def end_old(context: Context, credential: Credential) -> None:
 
 
 async def revoke_credential(context: Context, credential: Credential) -> None:
-    """Revoke one credential: its tokens stop working within seconds. Raises BadMerchant for the last one with every right."""
+    """Revoke one credential: its tokens stop working within seconds. Raises BadMerchant for the last credential with full scope."""
     async with context.pool.session() as session, session.transaction():
         await credentials.lock(session, credential.merchant_id)
         live = await _live(session, credential.merchant_id)

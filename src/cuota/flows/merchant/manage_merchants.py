@@ -77,7 +77,7 @@ def _with(merchant: Merchant, terms: MerchantTerms) -> Merchant:
 async def create_merchant(context: Context, terms: MerchantTerms) -> NewCredentials:
     """Add a merchant with one credential. Raises BadMerchant if a term is not valid or the name is taken.
 
-    If the settings require an approval, it takes no real orders before that, and its payouts are held.
+    If the settings require an approval, the merchant takes no real orders before that, and its payouts are held.
     """
     base = Merchant(
         merchant_id=new_token(),

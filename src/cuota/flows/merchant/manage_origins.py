@@ -49,7 +49,7 @@ async def _changed(
         assert merchant is not None, "a person of its team is signed in"
         origins = to(merchant.origins)
         await merchants.set_origins(session, merchant_id, origins)
-        # Beside the origin itself, so that one entry tells what is registered now.
+        # All origins before and after, so that one entry shows what is registered now.
         before, after = ({"origins": ", ".join(each) or "none"} for each in (merchant.origins, origins))
         entry = AuditNote(note.action, note.subject, note.reason, before=before, after=after)
         await record(context, merchant_id, cause.actor, entry, session)

@@ -17,14 +17,14 @@ from cuota.flows.merchant.seal_bank_account import seal
 async def give_test_account(
     session: Session, vault: Vault, merchant_id: UUID, account_id: UUID, now: datetime
 ) -> None:
-    """Give a merchant of the sandbox the test account that pays, if it has none. It gets no event of this."""
+    """Give a merchant of the sandbox the test account that pays, if it has none. The merchant gets no event about it."""
     details = BankDetails(TEST_ROUTING, TEST_ACCOUNTS[0].number)
     sealed = seal(vault, account_id, details)
     await bank_accounts.add(session, merchant_id, sealed, now, CHANGE_DELAY, told=False)
 
 
 async def give_test_accounts(context: Context) -> None:
-    """Give the test account to the sandbox's merchants of an earlier release. Runs at each start."""
+    """Give the test account to sandbox merchants that an earlier release created. Runs at each start."""
     if not context.settings.sandbox:
         return
     for merchant_id in await bank_accounts.merchants_without(context.pool):

@@ -1,6 +1,6 @@
-"""Suspends a merchant, which then makes no new orders, and lets it go on.
+"""Suspends a merchant, which then makes no new orders, and resumes it.
 
-Captures, voids, refunds, plans, webhooks and disputes go on all the time. The merchant's payouts are held if the operator asks for it.
+Captures, voids, refunds, plans, webhooks and disputes continue. The merchant's payouts are held if the operator asks for that.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cuota.flows.merchant.manage_merchants import BadMerchant, find_merchant
 
 @dataclass(frozen=True, slots=True)
 class Suspended:
-    """The merchant, and how many payouts were stopped that the bank was not asked about yet."""
+    """The merchant, and the number of held payouts that were not sent to the bank yet."""
 
     merchant: Merchant
     stopped: int = 0
@@ -26,7 +26,7 @@ class Suspended:
 async def suspend_merchant(context: Context, name_or_id: str, *, hold: bool) -> Suspended:
     """Stop new orders, in every process within 5 seconds. With `hold`, payouts wait for a release. Raises BadMerchant.
 
-    A merchant that is suspended already can still get the hold.
+    The payouts of a merchant that is already suspended can still be held.
     """
     merchant = await find_merchant(context, name_or_id)
     merchant_id, now, stopped = merchant.merchant_id, context.now(), 0
@@ -41,12 +41,12 @@ async def suspend_merchant(context: Context, name_or_id: str, *, hold: bool) -> 
 
 
 async def resume_merchant(context: Context, name_or_id: str) -> Merchant:
-    """Let new orders go on, and end the hold of payouts. Payouts that are held already are released by hand. Raises BadMerchant."""
+    """Allow new orders again, and end the hold of payouts. Payouts that are already held are released manually. Raises BadMerchant."""
     merchant = await find_merchant(context, name_or_id)
     if not merchant.suspended:
         raise BadMerchant(f"Nothing was changed: {merchant.name} is not suspended.")
     async with context.pool.session() as session, session.transaction():
-        # Also without a hold: somebody who suspends at this moment with a hold may have written it and not committed yet.
+        # Even if no hold is visible: a concurrent suspension may have written a hold and not committed it yet.
         await holds.hold(session, merchant.merchant_id, HoldReason.OPERATOR, context.now(), on=False)
         await merchants.suspend(session, merchant.merchant_id, None)
     return merchant

@@ -18,7 +18,7 @@ from cuota.flows.desk.record import Actor, AuditNote, record
 from cuota.flows.onboarding.read_checklist import OpenedOnboarding, read_checklist
 from cuota.flows.operator.log_action import OperatorActor, OperatorNote, log_action, tell_merchant
 
-# Stands in the logs if an approval follows from what a merchant changed.
+# The actor in the logs if an approval results from a merchant's own change.
 SERVICE = OperatorActor(None, job="onboarding")
 
 
@@ -90,7 +90,7 @@ async def _settle(
 ) -> None:
     """Approve the merchant, or withdraw the approval.
 
-    Only the operator rejects. A merchant that takes a change back is approved if the operator has accepted everything else.
+    Only the operator rejects. A merchant that undoes a change is approved if the operator has accepted everything else.
     """
     if isinstance(actor, Actor):
         actor = SERVICE

@@ -31,7 +31,7 @@ log = logging.getLogger("cuota.work")
 
 
 async def screen_due_names(context: Context) -> int:
-    """Screen the merchants whose names have changed or are due again. Return how many were screened; 0 if no rail is set."""
+    """Screen the merchants whose names have changed or are due again. Return how many were claimed; 0 if no rail is set."""
     if context.rails.screening is None:
         return 0
     claimed = await screenings.claim(context.pool, context.now(), BATCH)

@@ -45,7 +45,7 @@ async def invite_operator(
     *,
     mail: bool = True,
 ) -> Operator:
-    """Add a person to the team and mail a link, which works for seven days. Raises BadTeam."""
+    """Add a person to the team and e-mail a link, which works for seven days. Raises BadTeam."""
     _require(actor, role)
     known_name, known_email = read_name(name), read_email(email)
     if known_name is None:
@@ -157,7 +157,7 @@ async def _locked(session: Connection, person_id: UUID, *, stays_owner: bool) ->
 
 
 async def invite_operator_again(context: Context, actor: OperatorActor, person_id: UUID) -> bool:
-    """Mail another link to a person who has not signed in yet.
+    """E-mail another link to a person who has not signed in yet.
 
     Return False if the person got too many links. Raises BadTeam.
     """

@@ -149,7 +149,7 @@ async def _settle(
 def _proved_at(claims: dict[str, Any], now: datetime) -> datetime:
     """Return when the person signed in at the provider.
 
-    If the provider does not tell the time, the sign-in does not count as fresh.
+    If the provider does not report the time, the sign-in does not count as fresh.
     """
     at = claims.get("auth_time")
     return now - 2 * FRESH if at is None else min(now, datetime.fromtimestamp(at, UTC))

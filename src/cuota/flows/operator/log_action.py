@@ -33,7 +33,7 @@ class OperatorActor:
 
     @property
     def words(self) -> str:
-        """The actor's current name and e-mail address."""
+        """The person's name and e-mail address, or the job or command."""
         if self.person is not None:
             return f"{self.person.name} <{self.person.email}>"
         if self.job:

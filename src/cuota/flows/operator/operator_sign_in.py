@@ -1,7 +1,7 @@
-"""Signing in to the operator's dashboard: a mailed link, and then a code of an authenticator app.
+"""Signing in to the operator's dashboard: an e-mailed link, and then a code of an authenticator app.
 
 The rules are the same as for a merchant's people (`flows/desk/sign_in.py`), with other tables, cookies and paths. Where people
-must sign in at a company's provider (`flows/operator/enter_by_provider.py`), mailed links do not work.
+must sign in at a company's provider (`flows/operator/enter_by_provider.py`), e-mailed links do not work.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def provider_only(context: Context) -> bool:
 
 
 async def ask_operator_link(context: Context, email: str) -> None:
-    """Queue a mail with a sign-in link if a person of the team has this address.
+    """Queue an e-mail with a sign-in link if a person of the team has this address.
 
     A person gets at most five links in an hour.
     """

@@ -18,7 +18,7 @@ _STATM = Path("/proc/self/statm")
 
 
 class MinuteReporter:
-    """Reports for one process. `counted` returns the counts since the start of the process, which exist without this report."""
+    """Reports for one process. `counted` returns the counts since the start of the process; the metrics use them too."""
 
     def __init__(self, context: Context, counted: Callable[[], TrafficTotals]) -> None:
         self._context, self._counted = context, counted
@@ -40,7 +40,7 @@ class MinuteReporter:
 
 
 def _memory() -> int | None:
-    """Return the resident memory of this process in bytes, or None if the system does not tell the number."""
+    """Return the resident memory of this process in bytes, or None if the system does not report the number."""
     try:
         return int(_STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):

@@ -1,4 +1,4 @@
-"""Mails sign-in links to the operator's people."""
+"""E-mails sign-in links to the operator's people."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ log = logging.getLogger("cuota.work")
 
 
 async def send_operator_links(context: Context) -> int:
-    """Send the mails that are due. Return how many were tried."""
+    """Send the e-mails that are due. Return how many were tried."""
     now, brand = utc_now(), context.settings.brand_name
     claimed = await operator_sessions.claim_mail(context.pool, now, now + AGAIN)
     for link in claimed:

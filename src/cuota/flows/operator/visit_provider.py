@@ -1,6 +1,6 @@
 """The redirect to the company's OpenID Connect provider and back, for a sign-in or for a fresh second factor.
 
-A visit belongs to one browser, by a cookie with a secret, expires after ten minutes, and works once. The visit is used up
+A visit belongs to one browser (by a cookie with a secret), expires after ten minutes, and works once. The visit is used up
 before any other check. So an attacker cannot finish a sign-in here with a stolen state or code, or with one that another
 browser began.
 """
@@ -97,8 +97,8 @@ async def begin_visit(
 ) -> str:
     """Return the provider's address to which the browser goes. `secret` is the secret of the browser's cookie.
 
-    With `visit`, its session asks for a fresh second factor. `again`: the person must sign in at the provider again in any
-    case. Raises ProviderRefused, RailUnavailable.
+    With `visit`, its session asks for a fresh second factor. `again`: the person must sign in at the provider even if
+    already signed in there. Raises ProviderRefused, RailUnavailable.
     """
     provider, now = context.rails.identity, utc_now()
     assert provider is not None

@@ -48,7 +48,7 @@ async def create_order(
     remember: Callable[[Created], Answer] | None = None,
     start: Start | None = None,
 ) -> Created:
-    """Create an order. Raises Refused if the amount is outside the merchant's range, or the merchant may make no new orders.
+    """Create an order. Raises Refused if the amount is outside the merchant's range, or the merchant may not make new orders.
 
     `remember` makes the response that is stored for the request's Idempotency-Key. `start` describes a checkout that a page
     started, if one did.
@@ -105,7 +105,7 @@ async def write_order(
     start: Start | None = None,
     answer: Answer | None = None,
 ) -> bool:
-    """Save a new order with its events. Returns False if its Idempotency-Key or its signed text created an order before."""
+    """Save a new order with its events. Returns False if its Idempotency-Key or its signed text already created an order."""
     events = [Event("order.created", order.amount)]
     if order.status is not Status.CREATED:
         message = "The amount is outside the merchant's range."

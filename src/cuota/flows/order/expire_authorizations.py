@@ -12,7 +12,7 @@ from cuota.flows.settle import settle
 
 
 async def expire_authorization(context: Context, merchant_id: UUID, order_id: UUID) -> None:
-    """Void the uncaptured rest if the authorization has ended, or write the event in advance if it ends soon."""
+    """Void the uncaptured rest if the authorization has ended, or write the warning event if it ends soon."""
     movement_id = context.new_id()
 
     def decide(found: Found) -> Outcome | None:

@@ -1,6 +1,6 @@
 """A merchant's bank account: set it, change it after a delay, or withdraw a change.
 
-The owners of the merchant's dashboard get a mail about each. The mail is queued in the same transaction as the change.
+The owners of the merchant's dashboard get an e-mail about each of these. The e-mail is queued in the same transaction as the change.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cuota.flows.desk.record import OPERATOR, Actor
 from cuota.flows.merchant.seal_bank_account import seal
 from cuota.flows.onboarding.change_checklist import note_change
 
-CHANGED_BEFORE = "This change was made before, by the first click. Nothing was changed twice."
+CHANGED_BEFORE = "Your first click already made this change. Nothing was changed twice."
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ async def change_bank_account(
     except asyncpg.UniqueViolationError:
         raise BadChange(CHANGED_BEFORE) from None
     context.happened(Event("bank_account.changed", 0))
-    # If the operator has accepted another account, this one is to be checked.
+    # If the operator has accepted another account, this one must be checked.
     await note_change(context, merchant_id)
     return effective_at
 
@@ -64,7 +64,7 @@ def _told(actor: Actor) -> ToldBy:
 
 
 async def cancel_change(context: Context, merchant_id: UUID, actor: Actor = OPERATOR) -> str | None:
-    """Withdraw a change that has not taken effect. Return its last four digits, or None if there is none."""
+    """Withdraw a change that has not taken effect. Return the account's last four digits, or None if there is no change."""
     last4 = await bank_accounts.withdraw_change(context.pool, merchant_id, context.now(), _told(actor))
     if last4 is not None:
         context.happened(Event("bank_account.changed", 0))
@@ -90,7 +90,7 @@ async def read_standing(context: Context, merchant_id: UUID) -> BankStanding:
 async def resume_payouts(context: Context) -> int:
     """Let payouts continue for merchants that have another account in force since a payout came back.
 
-    Return how many merchants.
+    Return how many merchants there were.
     """
     now = context.now()
     merchants = await bank_accounts.to_resume(context.pool, now)

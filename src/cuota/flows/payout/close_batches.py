@@ -48,7 +48,7 @@ async def close_merchant(context: Context, merchant_id: UUID) -> list[Closing]:
 
 
 async def _close_next(context: Context, merchant_id: UUID) -> Closing | None:
-    # All movements before the cutoff get into the batch. After a closing, this also opens the next batch.
+    # All movements before the cutoff go into the batch. After a closing, this also opens the next batch.
     await settle_merchant(context, merchant_id)
     now = context.now()
     found = await batches.due(context.pool, merchant_id, now)

@@ -16,7 +16,7 @@ from cuota.db.pool import GONE
 from cuota.flows.context import Context
 
 EVENTS_AT_ONCE = 1000
-# Citus plans each statement inside the function anew, so that an event takes milliseconds there.
+# Citus plans each statement inside the function again each time, so an event takes milliseconds there.
 AT_ONCE_ON_CLUSTER = 100
 # A merchant with a long backlog does not block the others.
 MOST_BATCHES = 50

@@ -35,8 +35,8 @@ async def settle_payout(context: Context, due: DuePayout, answer: BankAnswer) ->
         context.pool, due, target, now, look_at, reason=answer.reason, reference=answer.reference
     )
     if not steps:
-        # The bank's answer is not new. If another worker has changed the payout meanwhile, the time that it set is
-        # kept.
+        # The bank's answer is not new. If another worker has changed the payout in the meantime, the time that the
+        # other worker set is kept.
         at = next_look(due.status, due.paid_at or now, due.arrival_date, now)
         await sending.later(context.pool, due, at, None)
     for step in steps:

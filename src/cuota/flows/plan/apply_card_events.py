@@ -1,6 +1,6 @@
 """Applies the events of card processors: each event once, in any order, even after a worker was killed in the middle.
 
-Each step may run twice without harm: a charge is looked up and recorded by its usual recorder, and a refund fails only once.
+Each step may run twice without harm: a charge is looked up and recorded as usual, and a refund fails only once.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from cuota.flows.context import Context
 from cuota.flows.settle import settle
 
 YEAR = timedelta(days=365)
-# A save never takes this long. A waiver that is older and has no change was never saved.
+# A save never takes this long. If an older waiver has no change, the change was never saved.
 IN_DOUBT = timedelta(minutes=15)
 NO_PLAN = "There is no plan of this order."
 
@@ -148,7 +148,7 @@ async def _reserve(context: Context, waiver: Waiver) -> None:
 
 
 async def _settle_old(context: Context, consumer_id: UUID) -> None:
-    """Settle waivers for which a crash left unknown whether the plan was changed."""
+    """Settle waivers whose plan may or may not have been changed, because of a crash."""
     with everyone():
         for change_id, merchant_id in await waivers.unsettled(
             context.pool, consumer_id, context.now() - IN_DOUBT

@@ -54,7 +54,7 @@ def new_secret() -> str:
 async def open_account(context: Context, secret: str) -> Visit:
     """Return the session of a browser that enters a number.
 
-    Create it unless it exists, which happens after a second click.
+    Create the session unless it exists. It exists after a second click.
     """
     now = utc_now()
     await accounts.open_session(
@@ -77,7 +77,7 @@ async def leave_account(context: Context, visit: Visit) -> None:
 
 
 async def send_account_code(context: Context, visit: Visit, typed: str, browser: Browser = NOWHERE) -> None:
-    """Text a code to the number, whether it belongs to a consumer or not, so that nobody can find out. Raises Problem."""
+    """Text a code to the number even if no consumer has it, so that nobody can find out whether one does. Raises Problem."""
     session_hash = visit.session.session_hash
 
     async def keep(phone: str, code_hash: bytes, ends_at: datetime) -> bool:

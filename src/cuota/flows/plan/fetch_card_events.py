@@ -1,4 +1,4 @@
-"""Fetches the processors' events since the last time, because some events are never delivered."""
+"""Fetches the processors' events since the last fetch, because some events are never delivered."""
 
 from __future__ import annotations
 

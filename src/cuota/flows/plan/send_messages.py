@@ -23,7 +23,6 @@ from cuota.flows.risk.write_letter import write_letter
 from cuota.rails.bounded import MESSAGE_SECONDS
 from cuota.rails.unavailable import RailUnavailable
 
-# A batch is small enough that even the slowest rail finishes it before the lease of the claim ends.
 BATCH = 24
 AT_ONCE = 8
 # Even the slowest rail finishes a batch before the lease of its claims ends.

@@ -88,7 +88,7 @@ async def _erase(
         return reasons, {}
     recipients = [phone, *await erasure.mails(connection, consumer_id)]
     # A purchase waits for this transaction before it reads the consumer's history, and then finds no consumer. A purchase of the
-    # previous release may have read it; its save is refused, because the version has changed.
+    # previous release may have read the history; its save is refused, because the version has changed.
     await history.changed(connection, consumer_id)
     rows = await erasure.erase(connection, theirs, consumer_id, phone, context.now())
     if any(rows.values()):

@@ -63,7 +63,7 @@ async def export_consumer(context: Context, phone: str) -> dict[str, Any]:
 
 
 def _with_texts(context: Context, order: dict[str, Any]) -> dict[str, Any]:
-    """Replace encrypted columns by their texts: messages as they were sent, and why the plan was changed."""
+    """Replace encrypted columns with their texts: messages as they were sent, and why the plan was changed."""
     for message in order["messages"]:
         sent = open_text(context, UUID(message["message_id"]), _bytes_of(message["said"]))
         message["said"] = asdict(replace(sent, text=without_token(sent.text))) if sent else None
@@ -74,7 +74,7 @@ def _with_texts(context: Context, order: dict[str, Any]) -> dict[str, Any]:
 
 
 def _bytes_of(text: str | None) -> bytes | None:
-    """Return the bytes of a column as JSON has them."""
+    """Return the bytes of a column from its JSON text."""
     return None if text is None else bytes.fromhex(text.removeprefix("\\x"))
 
 

@@ -1,4 +1,4 @@
-"""Lets card processors delete erased consumers. If a processor does not answer, a background job retries."""
+"""Asks card processors to delete erased consumers. If a processor does not answer, a background job retries."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Answers a review: a person approves or declines the order, or the job declines it because nobody answered in time.
 
-The order's version decides between two reviewers, the job, the end of the checkout, and the consumer who cancels: one of them
-is saved, and the others see its result.
+Two reviewers, the job, the end of the checkout, and a consumer who cancels may act at the same moment. The order's version lets
+one of them save, and the others see its result.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ async def approve(context: Context, merchant_id: UUID, order_id: UUID, by: Revie
 
 
 async def decline(context: Context, merchant_id: UUID, order_id: UUID, by: Reviewer, reason: str) -> Order:
-    """Decline the order on the facts of the referral, and tell the consumer why. Raises NoReview or ReviewEnded."""
+    """Decline the order, based on the facts of the referral, and tell the consumer why. Raises NoReview or ReviewEnded."""
     answer = ReviewAnswer(ReviewState.DECLINED, by.person_id, by.words, printable(reason))
     return await _answered(context, merchant_id, order_id, answer, _declines(context, answer))
 

@@ -93,7 +93,7 @@ def _bound_to(block_id: UUID) -> str:
 async def _decided_meanwhile(context: Context, consumer_id: UUID) -> tuple[DecidedMeanwhile, ...]:
     """Wait for the orders that were being decided when the block began.
 
-    A press of the button keeps a reservation from the read of the history until the save.
+    A submitted checkout keeps a reservation from the read of the history until the save.
     """
     with everyone():
         before = await reservations.of_consumer(context.pool, consumer_id)
@@ -109,7 +109,7 @@ async def _decided_meanwhile(context: Context, consumer_id: UUID) -> tuple[Decid
 
 
 def _once(found: Sequence[Reservation]) -> list[Reservation]:
-    """Return one reservation for each order. Two presses for one order have one reservation each."""
+    """Return one reservation for each order. Two submissions of one order have one reservation each."""
     return list({each.order_id: each for each in found}.values())
 
 

@@ -35,14 +35,14 @@ from cuota.flows.risk.reserve_limit import Hold
 
 log = logging.getLogger("cuota.risk")
 ASSESSMENT = "merchant_risk_assessment"
-# How long a press waits for other orders of the consumer whose results its own decision depends on, and the pauses between
-# its looks.
+# How long a submission waits for the results of the consumer's other orders, if its decision depends on them, and the pauses
+# between its checks.
 PATIENCE_SECONDS = 10.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.02, 0.5
 
 
 class OtherPurchase(Exception):
-    """The decision depends on another order of this consumer, whose result is not known yet."""
+    """The decision depends on another order of this consumer that has no result yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Case:
     async def read(self, session: Session, merchant_id: UUID, order_id: UUID) -> Considered | None:
         """Read the facts for the decision: the order, then the reserved amounts, then the consumer's history.
 
-        Raises OtherPurchase if the decision needs the result of the consumer's other order, and no result comes in time.
+        Raises OtherPurchase if the decision depends on another order of the consumer that has no result in time.
         """
         order = await self._order(session, merchant_id, order_id)
         if order is None:
@@ -107,7 +107,7 @@ class Case:
             pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _order(self, session: Session, merchant_id: UUID, order_id: UUID) -> Order | None:
-        """Return the order: the first time as the page was opened with it. A save on an outdated order fails."""
+        """Return the order: on the first call, as the page was loaded with it. A save of an outdated order fails."""
         order, self._read_before = self._read_before, None
         if order is None:
             found = await orders.read_with_plan(session, merchant_id, order_id)

@@ -1,4 +1,4 @@
-"""`cuota explain`: tells an operator what happened to a decision, an order or a plan, and why, with all numbers."""
+"""`cuota explain`: explains a decision, an order or a plan to an operator, with all numbers."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def explain_decision(context: Context, decision_id: UUID) -> Explanation:
 async def explain_order(context: Context, named: str | UUID) -> Explanation:
     """Explain what happened to an order, and every decision about it.
 
-    `named` is the order's id or the merchant's reference. Raises NothingToExplain if it does not name exactly one order.
+    `named` is the order's id or the merchant's reference. Raises NothingToExplain if `named` does not name exactly one order.
     """
     order_id = await order_id_of(context, named)
     found = await _story(context, order_id)
@@ -102,7 +102,7 @@ async def explain_referral(context: Context, found: ReviewedOrder) -> Explanatio
 async def explain_plan(context: Context, named: str | UUID) -> Explanation:
     """Explain each installment of an order's plan, and why the plan exists.
 
-    `named` is the order's id or the merchant's reference. Raises NothingToExplain if it does not name exactly one order,
+    `named` is the order's id or the merchant's reference. Raises NothingToExplain if `named` does not name exactly one order,
     or if the order has no plan.
     """
     order_id = await order_id_of(context, named)

@@ -1,6 +1,6 @@
-"""One press of the button reserves a part of the consumer's limit, from the read of the history until the result is known.
+"""Each submitted checkout reserves a part of the consumer's limit, from the read of the history until the result is known.
 
-docs/decisions/exposure.md has the steps, and what a crash at each of them leaves.
+docs/decisions/exposure.md has the steps, and the state after a crash at each of them.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from cuota.db.session import Session
 from cuota.flows.context import Context
 
 log = logging.getLogger("cuota.risk")
-# After these errors, the save was certainly not applied, also on a sharded database. After a statement timeout on a sharded
+# After these errors, the save was certainly not applied, even on a sharded database. After a statement timeout on a sharded
 # database, the save may have been applied.
 NOT_SAVED = (Refused, asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError)
 ResultT = TypeVar("ResultT")
 
 
 class Hold:
-    """The reservation of one press. It is deleted at the end, unless the result of a save is unknown.
+    """The reservation of one submission. It is deleted at the end, unless the result of a save is unknown.
 
     Then a background job deletes the reservation after it has made sure that the save can no longer be applied.
     """
@@ -43,9 +43,9 @@ class Hold:
         self._in_doubt = False
 
     async def take(self, order: Order) -> dict[UUID, int]:
-        """Reserve the order's amount, or renew the reservation. Return what other orders have reserved before, in cents.
+        """Reserve the order's amount, or renew the reservation. Return the cents that other orders reserved earlier.
 
-        `order` must have been read before this call: a save on it fails if the reservation is deleted by the background job.
+        `order` must have been read before this call: a save of the order fails if the background job deletes the reservation.
         """
         with everyone():
             reserved = await reservations.reserve(

@@ -71,7 +71,7 @@ class DecisionTally:
 
 @dataclass(slots=True)
 class Simulated:
-    """The stored decisions, and the results of another policy for the same orders. Each order counts once, by its last one.
+    """The stored decisions, and the results of another policy for the same orders. Each order counts once, by its last decision.
 
     `referred`: orders that were referred to a person and have no decision, such as when the consumer left. A person's answer
     counts as approved or declined. The other policy decides without that answer. `reasons`: the other policy's reasons for its
@@ -124,7 +124,7 @@ class Policies:
         return self._loaded[version]
 
     async def has(self, version: str) -> bool:
-        """Whether the policy has made a decision since facts are stored."""
+        """Whether the policy is stored and can be read."""
         return isinstance(await self.find(version), Policy)
 
     async def again(self, made: Made) -> ReplayedDecision:
@@ -218,7 +218,7 @@ async def _referrals(
 async def simulate(
     context: Context, policy: Policy, since: datetime, until: datetime, merchant_id: UUID | None
 ) -> Simulated:
-    """Decide every order since this time under another policy, and report the results of these orders."""
+    """Decide every order in a time range under another policy, and report the results of these orders."""
     found = Simulated()
     decided = await last_of_each(context, since, until, merchant_id)
     undecided = [

@@ -1,4 +1,4 @@
-"""Deletes reservations that were not deleted by their press: the press crashed, or the result of its save is unknown."""
+"""Deletes reservations that their submission did not delete: it crashed, or the result of its save is unknown."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ log = logging.getLogger("cuota.risk")
 async def settle_reservations(context: Context) -> int:
     """Settle the reservations that have expired. Return how many were deleted.
 
-    The job handles the order first: a save that is still in progress must not be applied after the reservation is deleted. A
+    The job fences the order first: a save that is still in progress must not be applied after the reservation is deleted. A
     saved order is charging or final, and in the consumer's history.
     """
     done = 0

@@ -1,4 +1,4 @@
-"""Sets the clock of a sandbox without orders back, so that a history can be made that ends now."""
+"""Sets back the clock of a sandbox without orders, so that a history that ends now can be created."""
 
 from __future__ import annotations
 

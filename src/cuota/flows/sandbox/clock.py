@@ -19,7 +19,7 @@ log = logging.getLogger("cuota.clock")
 
 
 class SandboxClock:
-    """The service's clock in one process. While `cuota time` moves the clock, it stands still at each instant in turn."""
+    """The service's clock in one process. While `cuota time` moves the clock, the clock stops at each instant in turn."""
 
     def __init__(self) -> None:
         self.ahead = timedelta(0)
@@ -44,7 +44,7 @@ class SandboxClock:
         )
 
     async def follow(self, session: Session) -> None:
-        """Read the offset again and again, until cancelled. While the database cannot be reached, the offset stays."""
+        """Read the offset again and again, until canceled. While the database cannot be reached, the offset stays."""
         while True:
             await asyncio.sleep(REFRESH_SECONDS)
             try:

@@ -58,7 +58,7 @@ async def fork(where: dict[str, Any], name: str, *, replace: bool = False) -> Co
 
 
 async def rewind(where: dict[str, Any], name: str) -> Copied:
-    """Go back to a fork, including its clock. Raises CannotMoveTime if there is no such fork, or its tables do not fit."""
+    """Go back to a fork, including its clock. Raises CannotMoveTime if there is no such fork, or another release made it."""
     async with clock.connected(where, owner=True) as connection:
         await _require_one_database(connection)
         found = await _find(connection, name)

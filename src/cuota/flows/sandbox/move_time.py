@@ -1,4 +1,4 @@
-"""The right to move the sandbox's clock. Only one process has it, and meanwhile every worker process pauses.
+"""The right to move the sandbox's clock. Only one process has it, and every worker process pauses for it.
 
 If that process is killed, its lease ends and the workers continue; nothing is lost.
 """
@@ -25,7 +25,7 @@ HEARTBEAT_SECONDS = 2.0
 TRY_SECONDS = 0.05
 # The session of a process that was killed a moment ago may still hold the lock for this long.
 OTHER_MOVER_SECONDS = 2.0
-# A worker that was killed meanwhile never follows.
+# The wait has this limit, because a killed worker never reads the new state.
 FOLLOW_SECONDS = 10.0
 # Workers pause after their webhooks and their calls to rails have ended.
 WORKERS_SECONDS = 60.0

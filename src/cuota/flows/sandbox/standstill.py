@@ -23,7 +23,7 @@ log = logging.getLogger("cuota.clock")
 
 
 class InFlightGate:
-    """A gate that counts who is inside."""
+    """A gate that counts the tasks inside it."""
 
     def __init__(self, *, is_open: bool) -> None:
         self._opened = asyncio.Event()
@@ -41,7 +41,7 @@ class InFlightGate:
     @contextlib.asynccontextmanager
     async def inside(self) -> AsyncIterator[None]:
         """Wait until the gate is open, then be counted as inside."""
-        # Check again after each wait, because the gate may have been closed meanwhile.
+        # Check again after each wait, because the gate may have been closed again.
         while not self._opened.is_set():
             await self._opened.wait()
         self.enter()
@@ -56,7 +56,7 @@ class InFlightGate:
         self._empty.clear()
 
     def leave(self) -> None:
-        """Leave."""
+        """Leave through the gate."""
         self._inside -= 1
         if not self._inside:
             self._empty.set()
@@ -89,7 +89,7 @@ class Standstill:
         self._forget = forget
 
     async def keep(self, stop: asyncio.Event, rest: Callable[[], Awaitable[None]] = _nothing) -> None:
-        """Share the lock while jobs run, until `stop`.
+        """Hold the shared lock while jobs run, until `stop`.
 
         When the clock is moved, finish the work in progress and release the lock.
 

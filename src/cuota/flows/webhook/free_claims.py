@@ -39,7 +39,7 @@ class Heir:
         self._unknown: dict[Claim, float] = {}
 
     async def free_claims(self, context: Context) -> int:
-        """Release such claims and return how many. A claim is only released after it was seen this way for DEAD_SECONDS."""
+        """Release such claims and return how many. A claim is released only after it was abandoned for DEAD_SECONDS."""
         return await self._of_the_dead(context) + await self._unknown_here(context)
 
     async def _of_the_dead(self, context: Context) -> int:

@@ -23,10 +23,7 @@ class ReceiverLimits:
         self._at_once: dict[Lane, int] = {}
 
     def room(self, lanes: list[Lane]) -> dict[Lane, int]:
-        """Return how many deliveries each queue may start now, without the queues that may start none.
-
-        `crowded` is set if a queue that answers may start none.
-        """
+        """Return how many deliveries each queue may start now, without the queues that may start none."""
         total = MOST_UNDER_WAY - self._under_way.total()
         doubtful = MOST_DOUBTFUL - sum(n for lane, n in self._under_way.items() if not self._prompt(lane))
         given: dict[Lane, int] = {}
@@ -51,7 +48,7 @@ class ReceiverLimits:
         self._at_once[lane] = self._next_at_once(self._limit(lane), attempt)
 
     def end(self, lane: Lane) -> None:
-        """Count one delivery less in progress."""
+        """Count one fewer delivery in progress."""
         self._under_way[lane] -= 1
         if not self._under_way[lane]:
             del self._under_way[lane]

@@ -74,7 +74,7 @@ async def register(
 ) -> tuple[Endpoint, str]:
     """Add an endpoint. Return it with its secret, which is never shown again.
 
-    `endpoint_id` is the id that a form has, so that its second click adds nothing: it raises BadChange.
+    `endpoint_id` is the id in a form. A second click on this form adds nothing, and raises BadChange.
     """
     endpoint_id, secret = endpoint_id or context.new_id(), _new_secret()
     sealed = context.vault.encrypt(secret, f"endpoint-secret:{endpoint_id}")
@@ -185,7 +185,7 @@ async def rotate(
     """Create a new secret.
 
     The old secret also signs until `old_lives` has passed. With `again`, the new secret replaces the last new one, and
-    the old secret stays valid as before. Raises NoOldSecret then, if there is none. With `once`, raises OldSecretWorks while an
+    the old secret stays valid as before. It raises NoOldSecret if no old secret is valid. With `once`, raises OldSecretWorks while an
     earlier old secret is valid: the receiver may still need it.
     """
     secret = _new_secret()

@@ -41,7 +41,7 @@ class AttemptRecorder:
         self._freed = freed
         self._waiting: dict[UUID, list[WaitingResult]] = defaultdict(list)
         self._writers: set[asyncio.Task[None]] = set()
-        # Writers whose merchant is on a node that is down. They do not count, so that the others' results are recorded.
+        # Writers whose merchant is on a node that is down. They do not count toward AT_ONCE, so that the others' results are recorded.
         self._stuck: set[asyncio.Task[None]] = set()
 
     async def record(self, result: Result) -> None:

@@ -43,8 +43,8 @@ async def replay(
 ) -> int:
     """Replay events and return how many deliveries will be sent.
 
-    `after` and `until` are event ids; `until` is included, `after` is not. With a `cause`, the replay stands in the merchant's
-    audit log before anything is sent. Without one, the caller writes the entry.
+    `after` and `until` are event ids; `until` is included, `after` is not. With a `cause`, the replay is written to the
+    merchant's audit log before anything is sent. Without one, the caller writes the entry.
     """
     low = await position_of(context, merchant_id, "after", after) if after else 0
     high = await position_of(context, merchant_id, "until", until) if until else replays.LAST

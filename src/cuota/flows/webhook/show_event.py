@@ -35,7 +35,7 @@ def event_id(order_id: UUID, sequence: int) -> str:
 
 
 def parse_event_id(text: str) -> tuple[UUID, int] | None:
-    """Return the order id and sequence of an event id, or None if the text is not an event id."""
+    """Return the subject's id and the sequence of an event id, or None if the text is not an event id."""
     found = _EVENT_ID.fullmatch(text)
     return (UUID(found[1]), int(found[2])) if found else None
 

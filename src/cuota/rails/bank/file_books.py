@@ -2,7 +2,7 @@
 
 A payment is in only one file; a file is stored before it is sent.
 
-Every step is one statement, so a process that dies leaves a step either done or not begun. If it dies between claiming
+Every step is one statement, so a process that dies leaves a step either done or not begun. If a process dies between claiming
 the payments and writing the file, the next call writes the same file.
 """
 
@@ -20,7 +20,7 @@ from cuota.core.payout.pain001 import pain001_file
 from cuota.rails.stores import RailDatabase, RailVault
 
 MOST_PAYMENTS = 10_000
-"""In one file; the rest goes into the next one."""
+"""The limit for one file. The rest goes into the next file."""
 
 FORMATS: dict[str, Callable[[Originator, Sequence[Credit], int, datetime, date], str]] = {
     "nacha": nacha_file,
@@ -127,7 +127,7 @@ class FileBooks:
     async def make(self, kind: str, now: datetime, effective: date) -> list[int]:
         """Write all due files, and return their numbers.
 
-        No file is made twice: raises UniqueViolation if another command wins.
+        No file is made twice: raises UniqueViolation if another command is first.
         """
         made = await self._write()
         while await self._books.execute(_CLAIM, kind, now, effective, MOST_PAYMENTS) != "UPDATE 0":

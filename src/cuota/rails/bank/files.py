@@ -1,7 +1,7 @@
 """The rail `files`, for a bank that accepts files: payouts wait for the next file, and the bank's reports give their results.
 
 `cuota bank make` writes a file, `cuota bank report` reads a report of the bank. NACHA has no report of a successful
-payment, so a payment counts as paid when the time for a return is over.
+payment, so a payment counts as paid when the time for a return has passed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class FileBankRail:
     async def send(self, order: BankOrder) -> BankAnswer:
         """Queue the payment.
 
-        Raises RailUnavailable until the payment is in a file, because the payout is not sent before.
+        Raises RailUnavailable until the payment is in a file, because the payout is not sent before that.
         """
         if self.format == "nacha" and order.amount > MOST_CENTS:
             reason = f"a NACHA payment is at most {money.text_of(MOST_CENTS)}"

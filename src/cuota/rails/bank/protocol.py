@@ -39,14 +39,14 @@ class BankState(StrEnum):
 
 
 FINAL = frozenset({BankState.REJECTED, BankState.RETURNED})
-"""After one of these, the bank never says anything else of the same order."""
+"""After one of these states, the bank reports no other state of the same order."""
 
 
 @dataclass(frozen=True, slots=True)
 class BankAnswer:
     """The bank's answer. `amount` is the order's amount in the bank's own records, in cents.
 
-    `reason` says why an order was rejected or returned, such as the ACH code `R03`. `reference` is the bank's own.
+    `reason` says why an order was rejected or returned, such as the ACH code `R03`. `reference` is the bank's own reference.
     """
 
     state: BankState

@@ -27,7 +27,7 @@ _FIND = """SELECT behaviour, amount, reason, reference, pays_at, returns_at FROM
 
 
 class SandboxBankRail:
-    """A simulated bank. It pays at 09:00 in New York on the next business day. The table of test accounts says how each behaves."""
+    """A simulated bank. It pays at 09:00 in New York on the next business day. The table of test accounts says how each account behaves."""
 
     name = "sandbox"
 

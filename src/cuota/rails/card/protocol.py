@@ -189,7 +189,7 @@ class CardRail(Protocol):
         ...
 
     async def give_up(self, asked: ChargeRequest) -> CardAnswer:
-        """Cancel a charge that waits for the consumer, and return how the charge ended: it may have been paid meanwhile."""
+        """Cancel a charge that waits for the consumer, and return how the charge ended: it may have been paid by then."""
         ...
 
     async def refund(self, asked: RefundRequest) -> CardAnswer:

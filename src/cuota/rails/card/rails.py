@@ -152,7 +152,7 @@ class CardRails:
         return await self._call(rail, lambda: rail.events_since(since))
 
     async def forget(self, name: str, consumer_id: UUID) -> None:
-        """Let a rail's processor delete an erased consumer."""
+        """Ask a rail's processor to delete an erased consumer."""
         rail = self.by_name[name]
         await self._call(rail, lambda: rail.forget(consumer_id))
 

@@ -119,7 +119,7 @@ class StripeCardRail:
     async def charge(self, asked: ChargeRequest) -> CardAnswer:
         """Make a PaymentIntent and confirm it, in one request.
 
-        If Stripe itself fails, it repeats that error for a day under the same idempotency key. If no payment was made,
+        If Stripe itself fails, Stripe repeats that error for a day under the same idempotency key. If no payment was made,
         the next key is used. Every process uses the same keys in the same order, so two processes never charge twice.
         """
         for number in range(1, MOST_KEYS + 1):
@@ -145,7 +145,7 @@ class StripeCardRail:
         return answer_of(intent.to_dict())
 
     async def _find(self, token: str, key: UUID) -> Json | None:
-        """Find a charge by our own key. Stripe's search is delayed, and its idempotency keys expire; a list does neither."""
+        """Find a charge by our own key. Stripe's search lags behind, and its idempotency keys expire; a list is complete."""
         customer, _ = _parts(token)
         listed = self._stripe.v1.payment_intents.list_async(
             {"customer": customer, "limit": PAGE, "expand": ["data.latest_charge"]}
@@ -176,7 +176,7 @@ class StripeCardRail:
         return answer if ended["status"] == "canceled" else answer_of(ended)
 
     async def _cancel(self, intent_id: str, reason: Any) -> Json:
-        """Cancel a PaymentIntent, and return how it ended. Stripe refuses if it was paid or canceled meanwhile."""
+        """Cancel a PaymentIntent, and return how it ended. Stripe refuses if the PaymentIntent was already paid or canceled."""
         intents = self._stripe.v1.payment_intents
         with contextlib.suppress(stripe.InvalidRequestError):
             call = intents.cancel_async(intent_id, {"cancellation_reason": reason})
@@ -205,7 +205,7 @@ class StripeCardRail:
         await answer_dispute(self._stripe, reply)
 
     async def forget(self, consumer_id: UUID) -> None:
-        """Delete the consumer's customer at Stripe, with name, email and cards."""
+        """Delete the consumer's customer at Stripe, with name, e-mail address and cards."""
         await self._customers.forget(consumer_id)
 
     async def read_event(self, headers: Mapping[str, str], body: bytes) -> CardEvent | None:

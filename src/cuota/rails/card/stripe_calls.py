@@ -20,14 +20,14 @@ PAGE = 100
 _OTHER_PARAMETERS, _FAILED = 400, 500
 T = TypeVar("T")
 Json = dict[str, Any]
-# Below this log level, Stripe's library logs the sent data (names, mail addresses). By default, it also sends its
+# Below this log level, Stripe's library logs the sent data (names, e-mail addresses). By default, it also sends its
 # response times to Stripe.
 logging.getLogger("stripe").setLevel(logging.WARNING)
 stripe.enable_telemetry = False
 
 
 class Connections(stripe.HTTPXClient):
-    """Stripe's client for httpx, which passes the encoded form as `data`. That is deprecated in httpx: text is `content`."""
+    """Stripe's client for httpx, which passes the encoded form as `data`. httpx deprecates that: text must be `content`."""
 
     def _get_request_args_kwargs(
         self, method: str, url: str, headers: Mapping[str, str], post_data: Any
@@ -61,7 +61,7 @@ def _is_spent(problem: stripe.StripeError) -> bool:
 async def answered(call: Awaitable[T], passed: tuple[type[stripe.StripeError], ...] = ()) -> T:
     """Await a call. Raises RailUnavailable for any error that is not one of `passed`, because the call may have acted.
 
-    Raises SpentKey if an earlier request with the same idempotency key failed and is over.
+    Raises SpentKey if an earlier request with the same idempotency key failed and has ended.
 
     The text of the exception has Stripe's code and the id of the request, but none of the sent data.
     """

@@ -68,7 +68,7 @@ async def answer_dispute(client: stripe.StripeClient, reply: ChargebackReply) ->
 
 
 def _attachable(files: Sequence[EvidenceFile]) -> tuple[list[EvidenceFile], list[EvidenceFile]]:
-    """Return the files that Stripe accepts, and the others, because of which Stripe would refuse the whole evidence."""
+    """Return the files that Stripe accepts, and the others. With one of those, Stripe would refuse the whole evidence."""
     attached: list[EvidenceFile] = []
     left_out: list[EvidenceFile] = []
     size = 0

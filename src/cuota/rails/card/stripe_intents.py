@@ -24,7 +24,7 @@ _NOT_PAID = frozenset({"requires_payment_method", "requires_confirmation", "canc
 
 
 def ids_of(asked: ChargeRequest | RefundRequest | CardHolder) -> dict[str, str]:
-    """Return the metadata by which Stripe's events name the order."""
+    """Return the metadata that identifies the order in Stripe's events."""
     return {"merchant_id": str(asked.merchant_id), "order_id": str(asked.order_id)}
 
 

@@ -95,5 +95,5 @@ def _object(content: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict):
-        raise RailUnavailable("the answer is no JSON object")
+        raise RailUnavailable("the answer is not a JSON object")
     return document

@@ -16,7 +16,7 @@ from rapidfuzz import fuzz
 from rapidfuzz.utils import default_process
 
 THRESHOLD = 85
-"""From this score on, a name is a possible match, which a person looks at. docs/operator.md gives examples."""
+"""A name with at least this score is a possible match, which a person must review. docs/operator.md gives examples."""
 
 _APOSTROPHES = re.compile(
     "['`\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}\N{MODIFIER LETTER APOSTROPHE}]"
@@ -29,14 +29,14 @@ _FORMS = (
     " ooo oao zao pao jsc pjsc group holding holdings international intl trading trade import export services enterprises global"
 )
 _IGNORED = {False: frozenset(_TITLES.split()), True: frozenset(_FORMS.split())}
-# Spellings of one sound, in this order. A fold is applied to both names, so it can only make them more similar.
+# Pairs of spellings with the same sound, replaced in this order. A fold is applied to both names, so it can only make them more similar.
 _FOLDS = (
     ("shch", "sh"), ("sch", "sh"), ("tch", "ch"), ("kh", "h"), ("gh", "g"), ("ph", "f"), ("th", "t"), ("dh", "d"), ("ck", "k"),
     ("ks", "x"), ("cz", "ch"), ("ts", "z"), ("tz", "z"), ("dj", "j"), ("zh", "j"), ("ou", "u"), ("oo", "u"), ("ee", "i"),
     ("q", "k"), ("c", "k"), ("w", "v"), ("y", "i"), ("j", "i"), ("o", "u"), ("e", "i"),
 )  # fmt: skip
 _DOUBLE = re.compile(r"(.)\1+")
-# A matching initial counts less than a whole word. A word without any match does not support the other words.
+# A matching initial counts less than a whole word. A word whose best match is below _FITS counts as 0.
 _INITIAL, _FITS, _SOUNDS = 90.0, 60.0, 80.0
 _EXTRA_PERSON, _EXTRA_COMPANY = 3, 8
 # A name with more words is compared only word by word, so that a hostile name takes little time.
@@ -49,7 +49,7 @@ def likeness(one: str, other: str, *, company: bool) -> int:
     if not first or not second:
         return 0
     extra = _EXTRA_COMPANY if company else _EXTRA_PERSON
-    # If the names are compared as one word each, names with only the same family name look too similar.
+    # If each name were compared as one word, names that share only the family name would look too similar.
     fewest = min(len(first), len(second), 2)
     pairs = ((a, b) for a in _joined(first) for b in _joined(second) if min(len(a), len(b)) >= fewest)
     return max(_aligned(a, b, extra) for a, b in pairs)

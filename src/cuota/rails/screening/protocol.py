@@ -42,7 +42,7 @@ class ScreeningMatch:
 class ScreeningRail(Protocol):
     """The interface of the class in CUOTA_SCREENING_RAIL. The call may raise RailUnavailable.
 
-    The constructor takes the same parameters as that of every rail (`rails/load.py`): `(settings, books, vault, now)`. `name`
+    The constructor takes what `rails/load.py` gives to every rail: `(settings, books, vault, now)`. `name`
     has 2 to 32 of the characters a-z, 0-9 and _. A rail may also have `async def close(self)`, which is called when the process
     ends.
     """

@@ -11,7 +11,7 @@ from cuota.rails.unavailable import RailUnavailable
 
 LIST = "sandbox list"
 SILENT = "Silent Rail"
-"""While a name contains these words, the rail does not answer, so that people can see what then happens."""
+"""The rail does not answer for a name with these words, so that people can see what happens then."""
 
 
 class SandboxScreeningRail:
