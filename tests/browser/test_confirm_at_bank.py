@@ -7,11 +7,11 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Page, expect
 
+from support.browser.screens import look_everywhere
 from support.browser.shopper import CARD_THAT_PAYS, card, fill, paid, press, press_pay, to_card, to_checkout
-from support.browser.tabs import PHONE, OpenTab, Shop
+from support.browser.tabs import OpenTab, Shop
 from support.makers import Merchant, Running, complete
 
 pytestmark = pytest.mark.browser
@@ -238,34 +238,18 @@ async def test_another_card_can_be_used_at_the_account_while_a_payment_waits_for
     assert await paid(service, order_id) == [2500]
 
 
-LOOKS = [
-    {"viewport": PHONE, "color_scheme": "light"},
-    {"viewport": PHONE, "color_scheme": "dark"},
-    {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light"},
-]
-
-
-@pytest.mark.parametrize("look", LOOKS, ids=["phone", "phone in the dark", "wide"])
 async def test_the_pages_of_a_confirmation_are_accessible_and_fit_the_screen(
-    open_tab: OpenTab, shop: Shop, service: Running, look: dict[str, Any]
+    open_tab: OpenTab, shop: Shop, service: Running
 ) -> None:
-    page = await open_tab(**look)
+    page = await open_tab()
     order_id = await at_bank(page, shop)
-    found: list[str] = []
-
-    async def check(state: str) -> None:
-        found.extend(f"{state}: {rule['id']}" for rule in (await Axe().run(page)).response["violations"])
-        if await page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-            found.append(f"{state}: wider than the window")
-
-    await check("bank")
+    await look_everywhere(page, "bank")
     bank = page.url
     await page.goto(f"{service.settings.public_url}/checkout/{shop.merchant.merchant_id}/{order_id}")
     await expect(page.get_by_role("heading", name="Confirm with your bank")).to_be_visible()
-    await check("confirm")
+    await look_everywhere(page, "confirm")
     await page.goto(bank)
     await press(page, page.get_by_role("button", name="Do not confirm"))
     await page.goto(bank)
     await expect(page.get_by_role("heading", name="This confirmation has ended")).to_be_visible()
-    await check("ended")
-    assert found == []
+    await look_everywhere(page, "ended")

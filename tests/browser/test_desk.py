@@ -19,7 +19,8 @@ from cuota.flows.merchant.manage_merchants import find_merchant
 from cuota.flows.webhook.deliver_webhooks import publish_events
 from cuota.web.app import ROUTES
 from cuota.web.desk_routes import DESK
-from support.browser.dashboards import HOW, WIDE, is_page, look
+from support.browser.dashboards import is_page
+from support.browser.screens import WIDE, look, look_everywhere
 from support.browser.tabs import PHONE, OpenTab
 from support.makers import PROFILE, Merchant, complete
 
@@ -48,17 +49,16 @@ async def sold(shop: Merchant) -> dict[str, Any]:
     return order
 
 
-@HOW
 async def test_every_page_fits_its_screen_and_breaks_no_rule_of_axe(
-    open_tab: OpenTab, merchant: Merchant, how: dict[str, Any]
+    open_tab: OpenTab, merchant: Merchant
 ) -> None:
-    page = await open_tab(**how)
+    page = await open_tab()
     await enter(page, merchant)
     base = merchant.service.settings.public_url
     plain = [row.path for row in ROUTES if is_page(row, DESK)]
     for path in plain:
         await page.goto(base + path)
-        await look(page, f"{path}, empty")
+        await look_everywhere(page, f"{path}, empty")
     order = await sold(merchant)
     for _ in range(3):
         await merchant.create("20.00")
@@ -72,7 +72,7 @@ async def test_every_page_fits_its_screen_and_breaks_no_rule_of_axe(
         "/desk/orders?q=nothing",
     ):
         await page.goto(base + path)
-        await look(page, path)
+        await look_everywhere(page, path)
 
 
 @pytest.mark.parametrize("script", [True, False], ids=["with script", "without script"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from typing import Any
 
 import pytest
 from playwright.async_api import Page, expect
@@ -18,7 +17,7 @@ from cuota.flows.desk.record import Actor, Cause
 from cuota.flows.merchant.change_settings import set_brand, set_logo
 from cuota.flows.merchant.manage_merchants import MerchantTerms, find_merchant, update_merchant
 from cuota.flows.payout.change_bank_account import change_bank_account
-from support.browser.dashboards import HOW, WIDE, look
+from support.browser.screens import WIDE, look_everywhere
 from support.browser.tabs import PHONE, OpenTab
 from support.core.pictures import png
 from support.makers import Merchant
@@ -72,11 +71,10 @@ async def fill_up(shop: Merchant) -> dict[str, str]:
     }
 
 
-@HOW
 async def test_the_pages_fit_their_screen_and_break_no_rule_of_axe_with_many_rows_and_long_names(
-    open_tab: OpenTab, merchant: Merchant, how: dict[str, Any]
+    open_tab: OpenTab, merchant: Merchant
 ) -> None:
-    page = await open_tab(**how)
+    page = await open_tab()
     base = await enter(page, merchant)
     one = await fill_up(merchant)
     for path in (
@@ -84,7 +82,7 @@ async def test_the_pages_fit_their_screen_and_break_no_rule_of_axe_with_many_row
         "/desk/developers", "/desk/settings", "/desk/payouts", "/desk/payouts/bank", "/desk/orders?sort=largest", "/desk/audit",
     ):  # fmt: skip
         await page.goto(base + path)
-        await look(page, path)
+        await look_everywhere(page, path)
     for path, button in (
         ("/desk/settings", "Save the amounts"), ("/desk/settings", "Save the logo"), ("/desk/payouts/bank", "Change the bank account"),
         ("/desk/payouts/bank", "Withdraw the change"), ("/desk/developers", "Add the origin"),
@@ -93,21 +91,20 @@ async def test_the_pages_fit_their_screen_and_break_no_rule_of_axe_with_many_row
         await page.goto(base + path)
         await page.get_by_role("button", name=button, exact=True).click()
         await expect(page.get_by_text("Say why, in a few words.")).to_be_visible()
-        await look(page, f"{button} without a reason")
+        await look_everywhere(page, f"{button} without a reason")
 
 
-@HOW
 async def test_the_checkout_shows_the_merchants_brand_and_breaks_no_rule_of_axe(
-    open_tab: OpenTab, merchant: Merchant, how: dict[str, Any]
+    open_tab: OpenTab, merchant: Merchant
 ) -> None:
     await give_brand(merchant)
     order = await merchant.create()
-    page = await open_tab(**how)
+    page = await open_tab()
     await page.goto(order["redirectUrl"])
     await expect(page.get_by_text("W" * 92).first).to_be_visible()
     await expect(page.locator("img.shop-logo")).to_be_visible()
     await expect(page.get_by_role("link", name="Help page")).to_be_visible()
-    await look(page, "the checkout with a brand")
+    await look_everywhere(page, "the checkout with a brand")
 
 
 @SCRIPT

@@ -17,7 +17,7 @@ from cuota.commands.desk import sandbox_link
 from cuota.core.desk.role import Role
 from cuota.flows.merchant.manage_merchants import find_merchant
 from cuota.web.pages.desk import export, payouts
-from support.browser.dashboards import WIDE, look
+from support.browser.screens import WIDE, look
 from support.browser.tabs import OpenTab
 from support.faults.proxy import Proxy
 from support.makers import Merchant

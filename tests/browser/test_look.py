@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Page, Route, expect
 
+from support.browser.screens import SCREENS, each_screen, problems
 from support.browser.shopper import CARD_DECLINED, card, fill, press, press_pay, to_card, to_checkout
-from support.browser.tabs import PHONE, OpenTab, Shop
+from support.browser.tabs import OpenTab, Shop
 from support.makers import Running
 
 pytestmark = pytest.mark.browser
@@ -25,34 +25,15 @@ class Inspector:
 
     async def look(self, state: str) -> None:
         self.seen.append(state)
-        width = await self.page.evaluate("innerWidth")
-        if width < 1000:  # axe finds the same on the page in a wide window, so it runs only once
-            await self._axe(state)
-        if await self.page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-            self.found.append(f"{state}: wider than the window")
-
-    async def _axe(self, state: str) -> None:
-        for rule in (await Axe().run(self.page)).response["violations"]:
-            if rule["impact"] in {"serious", "critical"}:
-                self.found.append(f"{state}: {rule['id']}: {[node['html'] for node in rule['nodes']]}")
+        async for screen in each_screen(self.page):
+            found = await problems(self.page, screen.rules)
+            self.found += [f"{state}, {screen.name}: {problem}" for problem in found]
 
 
-LOOKS = pytest.mark.parametrize(
-    "look",
-    [
-        {"viewport": PHONE, "color_scheme": "light"},
-        {"viewport": PHONE, "color_scheme": "dark"},
-        {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light", "reduced_motion": "reduce"},
-    ],
-    ids=["phone", "phone in the dark", "wide without motion"],
-)
-
-
-@LOOKS
 async def test_every_state_of_the_checkout_is_accessible_and_fits_the_screen(
-    open_tab: OpenTab, service: Running, shop: Shop, look: dict[str, Any]
+    open_tab: OpenTab, service: Running, shop: Shop
 ) -> None:
-    page = await open_tab(**look)
+    page = await open_tab()
     inspector = Inspector(page)
     items = [
         {"name": f"{'Unbreakable' * 20 if n == 0 else 'Peg'} {n}", "quantity": n, "price": "1.10"}
@@ -103,11 +84,10 @@ async def _stay(route: Route) -> None:
     await route.abort("aborted")
 
 
-@LOOKS
 async def test_every_other_last_page_of_the_checkout_is_accessible_and_fits_the_screen(
-    open_tab: OpenTab, service: Running, shop: Shop, look: dict[str, Any]
+    open_tab: OpenTab, service: Running, shop: Shop
 ) -> None:
-    page = await open_tab(**look)
+    page = await open_tab()
     inspector = Inspector(page)
     await page.route("http://127.0.0.1:9/**", _stay)
     order = await shop.merchant.create()
@@ -138,14 +118,14 @@ async def test_every_other_last_page_of_the_checkout_is_accessible_and_fits_the_
     await inspector.look("another browser")
     # The page of a decline goes to the merchant after three seconds, so that people can read the reasons. They also get
     # the reasons by letter.
-    assert [each for each in inspector.found if not each.startswith("declined: meta-refresh:")] == []
+    expected = [f"declined, {screen.name}: meta-refresh:" for screen in SCREENS]
+    assert [each for each in inspector.found if not each.startswith(tuple(expected))] == []
 
 
-@LOOKS
 async def test_every_page_of_the_shop_is_accessible_and_fits_the_screen(
-    open_tab: OpenTab, shop: Shop, look: dict[str, Any]
+    open_tab: OpenTab, shop: Shop
 ) -> None:
-    page = await open_tab(**look)
+    page = await open_tab()
     inspector = Inspector(page)
     await page.goto(f"{shop.url}/cart")
     await inspector.look("empty cart")

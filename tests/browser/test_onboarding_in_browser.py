@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from playwright.async_api import expect
 
@@ -17,7 +15,7 @@ from cuota.db.onboarding import onboardings
 from cuota.flows.onboarding.change_owners import add_owner
 from cuota.flows.onboarding.read_checklist import read_checklist
 from cuota.flows.onboarding.screen_names import screen_merchant
-from support.browser.dashboards import HOW, look
+from support.browser.screens import look_everywhere
 from support.browser.tabs import OpenTab
 from support.makers import Merchant
 from support.onboarding import OWNER, THEIRS, decide, fill, stored
@@ -26,9 +24,8 @@ pytestmark = pytest.mark.browser
 LONG = "Bartholomew" * 4
 
 
-@HOW
 async def test_every_page_of_a_filled_checklist_fits_and_breaks_no_rule_of_axe(
-    open_tab: OpenTab, merchant: Merchant, how: dict[str, Any]
+    open_tab: OpenTab, merchant: Merchant
 ) -> None:
     context, merchant_id = merchant.service.context, merchant.merchant_id
     await onboardings.set_standing(context.pool, merchant_id, Onboarding.OPEN)
@@ -39,14 +36,14 @@ async def test_every_page_of_a_filled_checklist_fits_and_breaks_no_rule_of_axe(
     await decide(context, merchant_id, Item.DOCUMENTS, accepted=False, reason="W" * 400)
     facts = (await read_checklist(context, merchant_id)).facts
     owner, document = facts.owners[0].owner_id, facts.documents[0].document_id
-    base, page = merchant.service.settings.public_url, await open_tab(**how)
+    base, page = merchant.service.settings.public_url, await open_tab()
     shared = ["", "/business", "/owners", f"/owners/{owner}", "/documents", f"/documents/{document}/remove"]
     await page.goto(await sandbox_link(context, await stored(context, merchant_id), Role.OWNER))
     await page.get_by_role("button", name="Sign in").click()
     await expect(page.get_by_text("Your account is not approved yet.")).to_be_visible()
     for path in shared:
         await page.goto(f"{base}/desk/onboarding{path}")
-        await look(page, f"the merchant's {path}")
+        await look_everywhere(page, f"the merchant's {path}")
     await page.goto(await operator_sandbox_link(context, OperatorRole.OWNER))
     await page.get_by_role("button", name="Sign in").click()
     await expect(page.get_by_role("heading", level=1)).to_have_text("What waits")
@@ -57,7 +54,7 @@ async def test_every_page_of_a_filled_checklist_fits_and_breaks_no_rule_of_axe(
         *(f"/onboarding{each}" for each in shared), *items, f"/onboarding/findings/{finding.finding_id}", "/suspension", "",
     ):  # fmt: skip
         await page.goto(base + root + path)
-        await look(page, f"the operator's {path}")
+        await look_everywhere(page, f"the operator's {path}")
     for query in ("", "?state=check", "?state=onboarding", "?q=nobody"):
         await page.goto(f"{base}/operator/merchants{query}")
-        await look(page, f"the list of merchants {query}")
+        await look_everywhere(page, f"the list of merchants {query}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 from uuid import UUID
 
 import pytest
@@ -21,7 +20,8 @@ from cuota.flows.risk.block_consumer import block_consumer
 from cuota.web.app import ROUTES
 from cuota.web.operator_routes import OPERATOR
 from cuota.web.pages.operator import disputes, reviews
-from support.browser.dashboards import HOW, WIDE, is_page, look
+from support.browser.dashboards import is_page
+from support.browser.screens import WIDE, look_everywhere
 from support.browser.tabs import OpenTab
 from support.disputes import disputed
 from support.makers import PROFILE, Merchant, complete
@@ -59,11 +59,10 @@ async def referred(shop: Merchant) -> str:
     return str(made.order_id)
 
 
-@HOW
 async def test_every_page_fits_its_screen_and_breaks_no_rule_of_axe(
-    open_tab: OpenTab, merchant: Merchant, how: dict[str, Any]
+    open_tab: OpenTab, merchant: Merchant
 ) -> None:
-    page = await open_tab(**how)
+    page = await open_tab()
     await enter(page, merchant)
     base = merchant.service.settings.public_url
     order_id, dispute_id, consumer_id = await lived(merchant)
@@ -81,14 +80,13 @@ async def test_every_page_fits_its_screen_and_breaks_no_rule_of_axe(
         "/operator/log?action=consumer.",
     ):
         await page.goto(base + path)
-        await look(page, path)
+        await look_everywhere(page, path)
 
 
-@HOW
 async def test_the_pages_of_hardship_blocks_and_messages_fit_and_break_no_rule_of_axe(
-    open_tab: OpenTab, merchant: Merchant, how: dict[str, Any]
+    open_tab: OpenTab, merchant: Merchant
 ) -> None:
-    page = await open_tab(**how)
+    page = await open_tab()
     await enter(page, merchant)
     context, phone = merchant.service.context, phone_number()
     person = replace(PROFILE, given_names=LONG, surname=LONG)
@@ -117,7 +115,7 @@ async def test_the_pages_of_hardship_blocks_and_messages_fit_and_break_no_rule_o
         f"/operator/orders/{ids[0]}",
     ):
         await page.goto(base + path)
-        await look(page, path)
+        await look_everywhere(page, path)
 
 
 @pytest.mark.parametrize("script", [True, False], ids=["with script", "without script"])

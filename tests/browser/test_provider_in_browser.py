@@ -8,7 +8,6 @@ import socket
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -24,7 +23,7 @@ from cuota.db.operator.minutes import Minute, Process
 from cuota.flows.context import utc_now
 from cuota.flows.operator.change_operators import invite_operator
 from cuota.flows.operator.log_action import COMMAND_LINE
-from support.browser.dashboards import HOW, look
+from support.browser.screens import look_everywhere
 from support.browser.tabs import OpenTab
 from support.db.template import Template
 from support.identity.company import NAME
@@ -140,21 +139,18 @@ async def reports(company: Running) -> None:
             await minutes.add(company.context.pool, Minute(at, process, 60.0, 187_000_000, totals))
 
 
-@HOW
-async def test_the_pages_fit_the_screen_and_break_no_rule_of_axe(
-    open_tab: OpenTab, company: Running, how: dict[str, Any]
-) -> None:
+async def test_the_pages_fit_the_screen_and_break_no_rule_of_axe(open_tab: OpenTab, company: Running) -> None:
     await reports(company)
-    page, base = await open_tab(**how), company.settings.public_url
+    page, base = await open_tab(), company.settings.public_url
     await page.goto(f"{base}/operator/sign-in")
-    await look(page, "sign-in")
+    await look_everywhere(page, "sign-in")
     await page.goto(f"{base}/operator/provider/return?state=x")
-    await look(page, "refused")
+    await look_everywhere(page, "refused")
     await page.goto(await operator_sandbox_link(company.context, OperatorRole.OWNER))
     await page.get_by_role("button", name="Sign in").click()
     await page.goto(f"{base}/operator/system")
     await page.locator("summary").click()
     await expect(page.get_by_role("img")).to_have_count(2)
-    await look(page, "system")
+    await look_everywhere(page, "system")
     await page.goto(f"{base}/operator/me")
-    await look(page, "person")
+    await look_everywhere(page, "person")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from playwright.async_api import Page
+from playwright.async_api import Page, ViewportSize
 
 from support.makers import Merchant
 
-PHONE = {"width": 375, "height": 812}
+PHONE: ViewportSize = {"width": 375, "height": 812}
 OpenTab = Callable[..., Awaitable[Page]]
 
 

@@ -131,7 +131,7 @@ def _ended(detail: PlanDetail, dispute: Dispute) -> str:
     return {
         DisputeOutcome.WON: f"The dispute was decided for {shop}. Your payments continue.",
         DisputeOutcome.LOST: "The dispute was decided for you, and the amount was refunded.",
-        DisputeOutcome.WITHDRAWN: "You withdrew the dispute. Your payments continue.",
+        DisputeOutcome.WITHDRAWN: "You withdrew it. Your payments continue.",
         DisputeOutcome.RESOLVED: f"{shop} refunded the amount, or your bank took it back.",
     }[dispute.outcome or DisputeOutcome.RESOLVED]
 

@@ -1,0 +1,85 @@
+"""Checks a page on each kind of screen: that it fits, and that axe finds nothing."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal, cast
+
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import Page, ViewportSize
+
+from support.browser.tabs import PHONE
+
+WIDE: ViewportSize = {"width": 1280, "height": 900}
+# The rules of axe whose result depends on colors. All others find the same in the dark.
+OF_COLORS = ("color-contrast", "link-in-text-block")
+
+
+@dataclass(frozen=True)
+class Screen:
+    """A size of the window, a color scheme, and the rules of axe to check on it (None: all)."""
+
+    name: str
+    size: ViewportSize
+    scheme: Literal["light", "dark"]
+    rules: tuple[str, ...] | None = None
+
+    async def show(self, page: Page) -> None:
+        """Give the page this size and color scheme."""
+        await page.set_viewport_size(self.size)
+        await page.emulate_media(color_scheme=self.scheme)
+
+
+# Both sizes and both color schemes have all rules once. The last screen is the one of a new tab (conftest.py).
+SCREENS = (
+    Screen("wide, dark", WIDE, "dark"),
+    Screen("wide, light", WIDE, "light", OF_COLORS),
+    Screen("phone, dark", PHONE, "dark", OF_COLORS),
+    Screen("phone, light", PHONE, "light"),
+)
+
+
+async def each_screen(page: Page) -> AsyncIterator[Screen]:
+    """Show the loaded page on one screen after the other, and at last on a phone's, as before."""
+    for screen in SCREENS:
+        await screen.show(page)
+        yield screen
+
+
+@cache
+def _axe() -> Axe:
+    return Axe()
+
+
+async def violations(page: Page, rules: tuple[str, ...] | None = None) -> list[dict[str, Any]]:
+    """Return what axe finds on the page as it is now. `rules` are the rules to check (None: all)."""
+    if not await page.evaluate("'axe' in window"):
+        await page.evaluate(_axe().axe_script)
+    options: dict[str, Any] = {"resultTypes": ["violations"]}
+    if rules is not None:
+        options["runOnly"] = {"type": "rule", "values": list(rules)}
+    found = await page.evaluate("async options => (await axe.run(options)).violations", options)
+    return cast("list[dict[str, Any]]", found)
+
+
+async def problems(page: Page, rules: tuple[str, ...] | None = None) -> list[str]:
+    """Return one text for each problem of the page as it is now: wider than its screen, or against a rule of axe."""
+    found = [
+        f"{each['id']}: {[node['html'] for node in each['nodes']]}" for each in await violations(page, rules)
+    ]
+    if await page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+        found.append("wider than the screen")
+    return found
+
+
+async def look(page: Page, name: str) -> None:
+    """Check the page on the screen that it has now. `name` is for the message."""
+    assert await problems(page) == [], name
+
+
+async def look_everywhere(page: Page, name: str) -> None:
+    """Check the page on each screen. `name` is for the message."""
+    async for screen in each_screen(page):
+        assert await problems(page, screen.rules) == [], f"{name}, {screen.name}"
