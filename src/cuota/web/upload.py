@@ -45,19 +45,20 @@ class UploadedForm:
 
 @asynccontextmanager
 async def upload_place(sender: UUID) -> AsyncIterator[None]:
-    """Wait for this sender's turn, then for one of the AT_ONCE places: each at most WAIT_SECONDS. Raises Refused(unavailable)."""
+    """Wait for this sender's turn, then for one of the AT_ONCE places: together at most WAIT_SECONDS. Raises Refused(unavailable)."""
     global _places  # noqa: PLW0603, a semaphore belongs to the loop that first uses it
     if _places is None:
         _places = asyncio.Semaphore(AT_ONCE)
     own = _senders.setdefault(sender, asyncio.Lock())
+    until = asyncio.get_running_loop().time() + WAIT_SECONDS
     try:
-        async with asyncio.timeout(WAIT_SECONDS):
+        async with asyncio.timeout_at(until):
             await own.acquire()
     except TimeoutError:
         raise _busy("Your other files are still arriving.") from None
     try:
         try:
-            async with asyncio.timeout(WAIT_SECONDS):
+            async with asyncio.timeout_at(until):
                 await _places.acquire()
         except TimeoutError:
             raise _busy("Many files are arriving right now.") from None

@@ -175,3 +175,27 @@ async def test_only_a_few_uploads_are_in_memory_at_a_time_and_one_for_each_sende
     assert first.done()
     async with asyncio.timeout(60):
         await send(senders[0])
+
+
+async def test_an_upload_that_waits_for_its_sender_and_then_for_a_place_waits_no_longer_than_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(upload, "_places", asyncio.Semaphore(0))
+    monkeypatch.setattr(upload, "WAIT_SECONDS", 0.5)
+    ended: list[str] = []
+
+    async def send(name: str, sender: UUID) -> None:
+        with pytest.raises(Refused, match="Many files are arriving"):
+            async with upload_place(sender):
+                pass
+        ended.append(name)
+
+    # The first upload of the sender waits for a place. Its end gives the second one its turn, after half of the time.
+    sender = uuid4()
+    async with asyncio.TaskGroup() as sending:
+        sending.create_task(send("first", sender))
+        await asyncio.sleep(0.25)
+        sending.create_task(send("second", sender))
+        await asyncio.sleep(0.2)
+        sending.create_task(send("another sender", uuid4()))
+    assert ended == ["first", "second", "another sender"]
