@@ -76,11 +76,21 @@ def serving(place: BenchService, workers: int, path: Path | None = None) -> Iter
         assert process.stdout is not None
         if '"ready": true' not in process.stdout.readline():
             raise RuntimeError("cuota serve did not become ready; the reason is printed above.")
-        children = psutil.Process(process.pid).children()
-        yield [child for child in children if "cuota.run.process" in child.cmdline()]
+        yield workers_of(process.pid)
     finally:
         process.terminate()
         process.wait(30)
+
+
+def workers_of(pid: int) -> list[psutil.Process]:
+    """Return the worker processes of a `cuota serve`: those of its fork server. In earlier releases they are its own children."""
+    found = []
+    for child in psutil.Process(pid).children():
+        if "cuota.run.process" in child.cmdline():
+            found.append(child)
+        if "cuota.run.fork_server" in child.cmdline():
+            found.extend(child.children())
+    return found
 
 
 def merchant(place: BenchService, name: str = "Shop") -> dict[str, Any]:

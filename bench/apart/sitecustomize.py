@@ -6,7 +6,7 @@ The product has no such switch.
 from pathlib import Path
 from typing import Any
 
-if b"cuota.run.process" in Path("/proc/self/cmdline").read_bytes():
+if b"cuota.run.fork_server" in Path("/proc/self/cmdline").read_bytes():
     from cuota.db.gathered import Gatherer
 
     async def _ask(self: Gatherer, kind: Any, merchant_id: object, asked: Any) -> Any:

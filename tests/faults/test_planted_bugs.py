@@ -14,7 +14,7 @@ import pytest
 from support.faults import drives, limits, nets
 from support.faults.campaign import Campaign, campaign_on
 from support.faults.drives import Drive, ready, serial
-from support.faults.served import until
+from support.faults.served import fork_servers_of, until
 from support.faults.struck import BuggedService
 from support.faults.struck_shop import Shop, struck_shop
 from support.ports import free_port
@@ -74,10 +74,10 @@ def test_each_planted_bug_is_found(bugged: Shop, bug: str) -> None:
 
 
 def restarted(shop: Shop) -> None:
-    """Replace the workers. The new ones read BUG_FILE when they start."""
+    """Replace the workers, and the fork server, which reads BUG_FILE for them when it starts."""
     old = shop.service.workers()
-    for worker in old:
-        os.kill(worker, signal.SIGKILL)
+    for process in (*fork_servers_of(shop.service.started[-1].pid), *old):
+        os.kill(process, signal.SIGKILL)
     until(
         lambda: len(shop.service.workers()) == 2 and not {*old} & {*shop.service.workers()} and ready(shop),
         30,

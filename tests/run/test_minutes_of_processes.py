@@ -9,7 +9,6 @@ import signal
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import asyncpg
 import httpx
@@ -17,7 +16,7 @@ import pytest
 
 from cuota.db.embedded.server import open_embedded
 from support.commands import Cuota, on_a_folder
-from support.faults.served import children
+from support.faults.served import workers_of
 from support.serving import serving
 
 DOCS = "Docs and files"
@@ -45,11 +44,7 @@ async def reports(cuota: Cuota) -> list[asyncpg.Record]:
 
 def worker_processes(parent: int) -> list[int]:
     """Return the process ids of the worker processes, both of which started before the line of JSON."""
-    found = [
-        child
-        for child in children(parent)
-        if b"cuota.run.process" in Path(f"/proc/{child}/cmdline").read_bytes()
-    ]
+    found = workers_of(parent)
     assert len(found) == 2
     return found
 

@@ -1,6 +1,6 @@
 """One worker process: the web application and the background jobs on one event loop.
 
-`cuota serve` starts it with the listening socket. It ends cleanly on SIGTERM, and when its parent process is gone.
+The fork server starts it with the listening socket. It ends cleanly on SIGTERM, and when `cuota serve` is gone.
 """
 
 from __future__ import annotations
@@ -9,11 +9,9 @@ import asyncio
 import contextlib
 import gc
 import logging
-import os
 import signal
 import socket
-import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 
 import uvicorn
@@ -48,7 +46,6 @@ from cuota.web.server.standing import StandstillMiddleware
 from cuota.web.traffic import counted
 from cuota.work.loop import Signals, work
 
-PARENT_CHECK_SECONDS = 1.0
 # The longest wait, when the process ends, until the last calls are written to the request log.
 LOG_SECONDS = 3.0
 log = logging.getLogger("cuota.run.process")
@@ -137,9 +134,8 @@ async def _requests_logged(edge: Edge, standstill: Standstill | None) -> AsyncIt
         task.cancel()
 
 
-async def _serve(
-    settings: config.Settings, listener: socket.socket, watched: socket.socket | None, *, background: bool
-) -> None:
+async def _serve(settings: config.Settings, listeners: Sequence[socket.socket], link: socket.socket) -> None:
+    listener, watched = listeners[0], listeners[1] if listeners[1:] else None
     with runtime.database(settings) as where:
         clock = SandboxClock() if settings.sandbox else None
         async with (
@@ -161,10 +157,9 @@ async def _serve(
             edge = make_app(context, mover)
             standstill = Standstill(where, clock, edge.forget) if clock else None
             server = DrainingServer(_configured(_outside(edge, context, standstill)), edge, signals.stop)
-            parent = asyncio.create_task(_watch_parent(server))
-            worker = _background(context, signals, standstill, jobs=background)
-            if worker is not None:
-                worker.add_done_callback(lambda ended: _watch_work(ended, server))
+            parent = asyncio.create_task(_stop_without(link, server))
+            worker = asyncio.create_task(work(context, signals, standstill, counted))
+            worker.add_done_callback(lambda ended: _watch_work(ended, server))
             _collect_less()
             async with _watched(edge, watched), _requests_logged(edge, standstill):
                 await server.serve(sockets=[listener])
@@ -172,9 +167,8 @@ async def _serve(
             if mover is not None:
                 await mover.close()
             parent.cancel()
-            if worker is not None:
-                with contextlib.suppress(Exception):  # the error was logged when it happened
-                    await worker
+            with contextlib.suppress(Exception):  # the error was logged when it happened
+                await worker
 
 
 def _configured(app: ASGIApp) -> uvicorn.Config:
@@ -210,15 +204,6 @@ def _collect_less() -> None:
     gc.set_threshold(5_000, 20, 20)
 
 
-def _background(
-    context: Context, signals: Signals, standstill: Standstill | None, *, jobs: bool
-) -> asyncio.Task[None] | None:
-    """Run the jobs, or at least the task that makes requests wait while the sandbox is copied."""
-    if jobs:
-        return asyncio.create_task(work(context, signals, standstill, counted))
-    return asyncio.create_task(standstill.keep(signals.stop)) if standstill else None
-
-
 def _teller(signals: Signals) -> Callable[[Event], None]:
     """Return the function that is called with each durable event: it counts the event and wakes the job that sends it."""
 
@@ -230,37 +215,31 @@ def _teller(signals: Signals) -> Callable[[Event], None]:
 
 
 def _watch_work(ended: asyncio.Task[None], server: uvicorn.Server) -> None:
-    """End the process if its background jobs have failed, so that it does not look healthy. The parent starts another one."""
+    """End the process if its background jobs have failed, so that it does not look healthy. `cuota serve` starts another one."""
     if not ended.cancelled() and ended.exception() is not None:
         log.critical("background work broke down", exc_info=ended.exception())
         server.should_exit = True
 
 
-async def _watch_parent(server: uvicorn.Server) -> None:
-    parent = int(sys.argv[3])
-    while os.getppid() == parent:  # noqa: ASYNC110 - a process's end sets no event here
-        await asyncio.sleep(PARENT_CHECK_SECONDS)
+async def _stop_without(link: socket.socket, server: uvicorn.Server) -> None:
+    """Stop when `cuota serve` is gone: its end closes the socket, through which it never sends anything."""
+    link.setblocking(False)
+    with contextlib.suppress(ConnectionError):
+        await asyncio.get_running_loop().sock_recv(link, 1)
     server.should_exit = True
 
 
-def main() -> int:
-    """Run `python -m cuota.run.process FD LISTEN PARENT [FD]`.
+def serve_requests(listen: str, listeners: Sequence[socket.socket], link: socket.socket) -> int:
+    """Run as a worker process, and return its exit code.
 
-    Settings come from the environment, as the parent read them.
-
-    The second FD is the socket for metrics and health only.
+    `listen` is the address of the service. The first listener is for requests, and the second one, if there is one, for those to
+    metrics and health only. `link` is the socket to `cuota serve`. Settings come from the environment, as `cuota serve` read them.
     """
-    listener = socket.socket(fileno=int(sys.argv[1]))
-    watched = socket.socket(fileno=int(sys.argv[4])) if sys.argv[4:] else None
-    settings = config.load(listen=sys.argv[2])
+    settings = config.load(listen=listen)
     set_up_logging(settings.log_level)
     allow_open_files()
-    # Ctrl-C in a terminal reaches the whole process group. The parent decides what happens, and sends SIGTERM.
+    # Ctrl-C in a terminal reaches the whole process group. `cuota serve` decides what happens, and sends SIGTERM.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(settings, listener, watched, background=True))
+        runner.run(_serve(settings, listeners, link))
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

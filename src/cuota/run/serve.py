@@ -7,10 +7,10 @@ import contextlib
 import errno
 import json
 import os
+import select
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import time
@@ -28,9 +28,12 @@ from cuota.db.embedded.server import EmbeddedFailed, open_embedded
 from cuota.flows.merchant.sandbox_account import give_test_accounts
 from cuota.run import runtime
 from cuota.run.stopping import STOP_SECONDS
+from cuota.run.workers import ForkServer, WorkerProcess
 
 READY_SECONDS = 30.0
 CHECK_SECONDS = 0.5
+# A worker that ends sooner than this after its start is replaced after a pause: the next one may fail, too.
+YOUNG_SECONDS = 1.0
 LEFT_BEHIND_SECONDS = 4.0
 # The kernel's send buffer for each connection. The default would hold megabytes for each client that sends requests and
 # never reads the responses.
@@ -43,44 +46,29 @@ class CannotServe(Exception):
 
 @dataclass
 class Serving:
-    """A running service: its worker processes, and whether it is stopping."""
+    """A running service: its worker processes, and the sockets that they share."""
 
     settings: config.Settings
-    listener: socket.socket
-    listen: str
-    watched: socket.socket | None = None
-    workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    listeners: list[socket.socket]
+    fork_server: ForkServer
+    workers: list[WorkerProcess] = field(default_factory=list)
 
     def start_worker(self) -> None:
-        """Start one more worker process on the shared socket."""
-        # Pass our process id: if we are killed while the worker starts, the worker must not mistake another process for
-        # its parent.
-        descriptor = str(self.listener.fileno())
-        command = [sys.executable, "-m", "cuota.run.process", descriptor, self.listen, str(os.getpid())]
-        sockets = [self.listener.fileno()]
-        if self.watched is not None:
-            sockets.append(self.watched.fileno())
-            command.append(str(self.watched.fileno()))
-        # Worker processes never migrate, so they do not get the owner's password.
-        environment = {
-            name: value for name, value in os.environ.items() if name != "CUOTA_DATABASE_OWNER_URL"
-        }
-        self.workers.append(subprocess.Popen(command, env=environment, pass_fds=sockets))  # noqa: S603
+        """Start one more worker process on the shared sockets."""
+        self.workers.append(self.fork_server.fork())
 
     def stop(self) -> None:
         """Send SIGTERM to every worker process and wait. Kill the processes that still run after that."""
-        self.listener.close()
-        if self.watched is not None:
-            self.watched.close()
+        for listener in self.listeners:
+            listener.close()
+        self.fork_server.retire()
         for worker in self.workers:
-            worker.terminate()
+            worker.signal(signal.SIGTERM)
         until = time.monotonic() + STOP_SECONDS
         for worker in self.workers:
-            try:
-                worker.wait(max(0.1, until - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                worker.kill()
-                worker.wait()
+            if worker.pid and not worker.wait(max(until, time.monotonic() + 0.1)):
+                worker.signal(signal.SIGKILL)
+            worker.close()
 
 
 class _Stop(Exception):
@@ -151,9 +139,13 @@ def serve(
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(_metrics_folder())
+            listeners = [listener] if watched is None else [listener, watched]
+            # The fork server loads the code of the workers while this process prepares the database.
+            fork_server = ForkServer(listen, listeners)
+            stack.callback(fork_server.close)
             where = stack.enter_context(runtime.database(settings))
             policy = asyncio.run(_prepared(settings, where))
-            serving = Serving(settings, listener, listen, watched)
+            serving = Serving(settings, listeners, fork_server)
             stack.callback(serving.stop)
             for _ in range(workers):
                 serving.start_worker()
@@ -232,7 +224,7 @@ def _wait_ready(serving: Serving, listen: str) -> None:
     with httpx.Client(base_url=listen, timeout=1, trust_env=False) as client:
         while time.monotonic() < until:
             for worker in serving.workers:
-                if worker.poll() is not None:
+                if worker.ended():
                     raise CannotServe("A worker process could not start. The reason is printed above.")
             with contextlib.suppress(httpx.HTTPError):
                 if client.get("/health/ready").status_code == httpx.codes.OK:
@@ -242,12 +234,16 @@ def _wait_ready(serving: Serving, listen: str) -> None:
 
 
 def _keep_running(serving: Serving) -> None:
-    """Replace worker processes that died, and restart the embedded database if its supervisor was killed."""
+    """Replace worker processes and a fork server that died, and restart the embedded database if its supervisor was killed."""
     while True:
-        time.sleep(CHECK_SECONDS)
+        select.select(serving.workers, [], [], CHECK_SECONDS)
+        serving.fork_server.keep_running()
         for worker in list(serving.workers):
-            if worker.poll() is not None:
+            if worker.ended():
+                if time.monotonic() - worker.asked < YOUNG_SECONDS:
+                    time.sleep(CHECK_SECONDS)
                 serving.workers.remove(worker)
+                worker.close()
                 # Otherwise the gauges of the dead process would be counted forever.
                 multiprocess.mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]
                 serving.start_worker()

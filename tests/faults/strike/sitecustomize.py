@@ -31,7 +31,7 @@ if b"cuota.db.embedded.supervisor" in _COMMAND:
     import strike_bugs
 
     strike_bugs.plant_in_supervisor()
-if b"cuota.run.process" in _COMMAND:
+if b"cuota.run.fork_server" in _COMMAND:
     try:
         _arm()
     except Exception:  # noqa: BLE001 - whatever it is

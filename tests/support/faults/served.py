@@ -50,6 +50,24 @@ def children(pid: int) -> list[int]:
         return []
 
 
+def workers_of(pid: int) -> list[int]:
+    """Return the worker processes of a `cuota serve`: the children of its fork server."""
+    return [worker for fork_server in fork_servers_of(pid) for worker in children(fork_server)]
+
+
+def fork_servers_of(pid: int) -> list[int]:
+    """Return the fork server of a `cuota serve`, if it runs."""
+    return [child for child in children(pid) if b"cuota.run.fork_server" in command_line(child)]
+
+
+def command_line(pid: int) -> bytes:
+    """Return the command line of a process, or nothing if it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
 @dataclass
 class Service:
     """`cuota serve` on one data folder and port. A test may start it several times."""
@@ -103,7 +121,7 @@ class Service:
         return (self.data.parent / "errors.log").read_text()
 
     def workers(self) -> list[int]:
-        return children(self.started[-1].pid)
+        return workers_of(self.started[-1].pid)
 
     @property
     def postmaster(self) -> int:
@@ -133,7 +151,7 @@ class Service:
         """Kill everything that still runs."""
         for process in self.started:
             if process.poll() is None:
-                workers = children(process.pid)
+                workers = workers_of(process.pid)
                 process.kill()
                 for worker in workers:
                     with contextlib.suppress(ProcessLookupError):

@@ -30,7 +30,7 @@ from cuota.rails.http import GuardedClient
 
 MOST_ENDPOINTS = 50
 LONGEST_DESCRIPTION = 200
-ADDED_BEFORE = "This endpoint was added before, by the first click. If you did not see its secret, open the endpoint and replace the secret."
+ADDED_BEFORE = "Your first click already added this endpoint. If you did not see its secret, open the endpoint and replace the secret."
 OLD_SECRET_LIVES = timedelta(hours=24)
 
 

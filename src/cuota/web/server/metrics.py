@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from functools import cache, partial
+from operator import itemgetter
 
 from prometheus_client import (
     CollectorRegistry,
@@ -33,9 +34,11 @@ from cuota.core.risk.review import ReviewState
 from cuota.web.service import service_of
 
 if values.ValueClass.__name__ != "MutexValue":
-    # By default the library asks the system for the process id at every count, which takes half a microsecond. A worker
-    # never forks, so its process id never changes.
-    values.ValueClass = values.MultiProcessValue(process_identifier=partial(int, os.getpid()))  # type: ignore[no-untyped-call]
+    # By default the library asks the system for the process id at every count, which takes half a microsecond. The process id
+    # changes only when the fork server forks a worker.
+    _process = [os.getpid()]
+    os.register_at_fork(after_in_child=lambda: _process.__setitem__(0, os.getpid()))
+    values.ValueClass = values.MultiProcessValue(process_identifier=partial(itemgetter(0), _process))  # type: ignore[no-untyped-call]
 REQUESTS = Counter("cuota_requests", "Requests answered", ["route", "method", "status"])
 LATENCY = Histogram("cuota_request_seconds", "Time from request head to answer", ["route"], buckets=BOUNDS)
 ORDERS = Counter("cuota_orders", "Orders that reached a status since the service started", ["status"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import time
 import uuid
@@ -9,6 +10,8 @@ import uuid
 # A request id protects nothing, so it may be guessable. Random bytes from the operating system would cost as much time
 # as all other work of the edge.
 _random = random.Random(uuid.uuid4().int)  # noqa: S311
+# Otherwise all forked workers would make the same random bits.
+os.register_at_fork(after_in_child=lambda: _random.seed(uuid.uuid4().int))
 # The version and the variant of the UUID are fixed bits.
 _FIXED = 0x7000 << 64 | 0x8000 << 48
 _MILLISECOND = 1_000_000

@@ -53,7 +53,7 @@ SAID = {
     "captured": "The capture is done. It appears in the settlement lines within a minute.",
     "voided": "The void is done. The consumer owes less by the voided amount.",
     "refunded": "The refund is done. Unpaid installments were reduced first; the rest goes back to the card.",
-    "before": "This was done before, by the first click. Nothing was moved twice.",
+    "before": "Your first click already did this. Nothing was moved twice.",
     "invited": "The invitation is on its way by e-mail. The link in it works for seven days.",
     "again": "Another link is on its way by e-mail.",
     "too-many": "This person got five links within an hour. Try again later.",

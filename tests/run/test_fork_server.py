@@ -1,0 +1,131 @@
+"""The fork server of `cuota serve`: it forks the workers, and replaces those that were killed."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from support.faults.served import Service, children, fork_servers_of, service, until, workers_of
+
+ASKED = 40
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Service]:
+    with service() as made:
+        yield made
+
+
+@pytest.fixture
+def running(served: Service) -> Service:
+    if not served.started or served.started[-1].poll() is not None:
+        served.start(workers=2)
+    return served
+
+
+def replaced(running: Service, killed: int) -> list[int]:
+    """Wait until two workers run again, and return them."""
+    until(lambda: len(running.workers()) == 2 and killed not in running.workers())
+    until(lambda: httpx.get(f"{running.url}/health/ready", trust_env=False, timeout=60).status_code == 200)
+    return running.workers()
+
+
+def counted(running: Service) -> int:
+    """Return how many requests for a page of the documentation all workers have counted together."""
+    text = httpx.get(f"{running.url}/metrics", trust_env=False, timeout=60).text
+    found = re.search(r'cuota_requests_total\{method="GET",route="/docs",status="200"\} ([0-9.]+)', text)
+    return int(float(found[1])) if found else 0
+
+
+def test_the_same_fork_server_replaces_a_killed_worker_and_each_worker_counts_for_itself(
+    running: Service,
+) -> None:
+    parent = running.started[-1].pid
+    (fork_server,) = fork_servers_of(parent)
+    killed, kept = running.workers()
+    os.kill(killed, signal.SIGKILL)
+    assert kept in replaced(running, killed)
+    assert fork_servers_of(parent) == [fork_server]
+    before = counted(running)
+    for _ in range(ASKED):
+        # A new connection for each request, so that both workers get some.
+        assert httpx.get(f"{running.url}/docs", trust_env=False, timeout=60).status_code == 200
+    assert counted(running) == before + ASKED
+
+
+def test_without_the_fork_server_the_workers_go_on_and_another_fork_server_replaces_them(
+    running: Service,
+) -> None:
+    parent, before = running.started[-1].pid, running.workers()
+    (fork_server,) = fork_servers_of(parent)
+    os.kill(fork_server, signal.SIGKILL)
+    until(lambda: fork_servers_of(parent) not in ([], [fork_server]))
+    assert httpx.get(f"{running.url}/health/ready", trust_env=False, timeout=60).status_code == 200
+    assert all(Path(f"/proc/{worker}").exists() for worker in before)
+    for worker in before:
+        os.kill(worker, signal.SIGKILL)
+    until(lambda: len(workers_of(parent)) == 2)
+    until(lambda: _answers(running))
+    process = running.started[-1]
+    process.terminate()
+    assert process.wait(60) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_an_end_while_the_fork_server_loads_leaves_no_process(
+    served: Service, number: signal.Signals
+) -> None:
+    for process in served.started:
+        process.terminate()
+        process.wait(60)
+    before = served.errors() if served.started else ""
+    with (served.data.parent / "errors.log").open("a") as errors:
+        parent = subprocess.Popen(
+            [sys.executable, "-m", "cuota", "serve", "--port", str(served.port), "--workers", "2"],
+            env=served.environment, stdout=subprocess.DEVNULL, stderr=errors,
+        )  # fmt: skip
+    until(lambda: fork_servers_of(parent.pid))
+    started = children(parent.pid)
+    parent.send_signal(number)
+    assert parent.wait(60) == (-number if number is signal.SIGKILL else 0)
+    until(lambda: not any(Path(f"/proc/{pid}/fd").exists() and _lives(pid) for pid in started))
+    assert served.errors() == before
+
+
+def test_two_forks_make_different_request_ids() -> None:
+    program = """
+import os
+from cuota.web.server.request_id import new_request_id
+for _ in range(2):
+    if os.fork() == 0:
+        print(new_request_id()[-17:], flush=True)
+        os._exit(0)
+    os.wait()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=120
+    )
+    first, second = done.stdout.split()
+    assert first != second
+
+
+def _answers(running: Service) -> bool:
+    try:
+        return httpx.get(f"{running.url}/health/ready", trust_env=False, timeout=60).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
