@@ -1,100 +1,195 @@
-"""The `cuota` command: its subcommands, their options, and the exit codes."""
+"""The `cuota` command: its subcommands, and the exit codes."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from cuota.commands import (
-    approvals,
-    backup,
-    bank,
-    consumers,
-    desk,
-    disputes,
-    events,
-    keys,
-    merchant_bank,
-    merchant_secrets,
-    merchant_suspend,
-    merchant_terms,
-    merchants,
-    money,
-    operate,
-    payout_export,
-    payouts,
-    plans,
-    rails,
-    reviews,
-    risk,
-    sandbox,
-    time,
-)
-from cuota.commands.checkout_walker import CannotWalk
-from cuota.commands.common import EXIT_CODES, Add, adder
-from cuota.commands.demo import demo
-from cuota.commands.history import command as history
-from cuota.commands.place import NoService
-from cuota.config import BadSettings
+from cuota.commands.parsers import EXIT_CODES, Add, adder
 from cuota.config.table import SETTINGS
-from cuota.core.instant import BadInstant
-from cuota.core.plan.hardship import CannotChange
-from cuota.core.refusal import Refused
-from cuota.db.backup.archive import BadArchive
-from cuota.db.backup.programs import ProgramFailed
-from cuota.db.embedded.server import EmbeddedFailed
-from cuota.db.pool import LOST, UnsafeDatabase
-from cuota.db.vault import WrongKey
-from cuota.flows.merchant.manage_merchants import BadMerchant
-from cuota.flows.order.find_order import NothingToExplain
-from cuota.flows.risk.answer_review import NoReview, ReviewEnded
-from cuota.flows.risk.block_consumer import CannotBlock
-from cuota.flows.risk.keep_policy import WrongPolicy
-from cuota.flows.risk.try_approvals import NotProved
-from cuota.flows.sandbox.move_time import CannotMoveTime
-from cuota.rails.load import NoSuchRail
-from cuota.run.backup import CannotBackUp
-from cuota.run.restore import CannotRestore
-from cuota.run.serve import CannotServe, serve
-from cuota.run.worker import work_alone
-
-EXPECTED_FAILURES = (
-    BadInstant, BadSettings, BadMerchant, CannotBlock, CannotChange, CannotMoveTime, CannotServe, CannotWalk, EmbeddedFailed, NoService, NoSuchRail,
-    NothingToExplain, NoReview, NotProved, Refused, ReviewEnded,
-    UnsafeDatabase, WrongKey, WrongPolicy, BadArchive, CannotBackUp, CannotRestore, ProgramFailed,
-)  # fmt: skip
+from cuota.core.expected import Expected
 
 
-def _workers(text: str) -> int:
-    if not text.isdigit() or not 1 <= int(text) <= 64:
-        raise argparse.ArgumentTypeError("must be a whole number from 1 to 64")
-    return int(text)
+class Groups:
+    """The program's commands and groups of commands, while its parser is built."""
+
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        self._groups: Any = parser.add_subparsers(metavar="COMMAND", required=True)
+        self.add = adder(self._groups)
+
+    def group(self, name: str, text: str) -> Add:
+        """Add a group of commands, and return the function that adds a command to it."""
+        parser = self._groups.add_parser(name, help=text, description=f"{text}.")
+        return adder(parser.add_subparsers(required=True))
 
 
-def _port(text: str) -> int:
-    if not text.isdigit() or not 0 <= int(text) <= 65535:
-        raise argparse.ArgumentTypeError("must be a port number from 1 to 65535, or 0 for any free port")
-    return int(text)
+def _service(groups: Groups) -> None:
+    from cuota.commands import service
+
+    service.register(groups.add)
 
 
-def _listen(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
-    parser.add_argument("--port", type=_port, default=8000, help="port to listen on (default 8000)")
-    parser.add_argument("--workers", type=_workers, default=1, help="number of worker processes (default 1)")
+def _work(groups: Groups) -> None:
+    from cuota.commands import work
+
+    work.register(groups.add)
 
 
-def _demo_options(parser: argparse.ArgumentParser) -> None:
-    _listen(parser)
-    parser.add_argument("--shop-port", type=_port, default=8001, help="port of the shop (default 8001)")
-    parser.add_argument(
-        "--history", action="store_true", help="also make six weeks of orders, as `cuota demo history` does"
+def _demo(groups: Groups) -> None:
+    from cuota.commands import demo
+
+    demo.register(groups.add)
+
+
+def _merchant(groups: Groups) -> None:
+    from cuota.commands import (
+        approvals,
+        merchant_bank,
+        merchant_secrets,
+        merchant_suspend,
+        merchant_terms,
+        merchants,
+        money,
     )
-    history.register(adder(parser.add_subparsers(metavar="COMMAND")))
+
+    merchant = groups.group("merchant", "create and manage merchants")
+    for each in (merchants, merchant_bank, merchant_secrets, merchant_suspend, merchant_terms):
+        each.register(merchant)
+    money.register_merchant(merchant)
+    approvals.register_merchant(merchant)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _approvals(groups: Groups) -> None:
+    from cuota.commands import approvals
+
+    approvals.register(groups.group("approvals", "judge the data that merchants send about their customers"))
+
+
+def _consumer(groups: Groups) -> None:
+    from cuota.commands import consumers
+
+    consumers.register(groups.group("consumer", "export or erase a person's data, or block a person"))
+
+
+def _sandbox(groups: Groups) -> None:
+    from cuota.commands import sandbox
+
+    sandbox.register(groups.group("sandbox", "tools for the sandbox"))
+
+
+def _events(groups: Groups) -> None:
+    from cuota.commands import events
+
+    events.register_listen(groups.add)
+    events.register_webhook(groups.group("webhook", "send webhooks again"))
+
+
+def _keys(groups: Groups) -> None:
+    from cuota.commands import keys, operate
+
+    keyring = groups.group("keys", "the token issuer's signing keys, and the key that encrypts secrets")
+    operate.register_keys(keyring)
+    keys.register(keyring)
+
+
+def _operate(groups: Groups) -> None:
+    from cuota.commands import operate
+
+    operate.register(groups.add)
+
+
+def _books(groups: Groups) -> None:
+    from cuota.commands import money
+
+    money.register(groups.add)
+
+
+def _rails(groups: Groups) -> None:
+    from cuota.commands import rails
+
+    rails.register(groups.add)
+
+
+def _payouts(groups: Groups) -> None:
+    from cuota.commands import payouts
+
+    payouts.register(groups.add)
+
+
+def _payout_export(groups: Groups) -> None:
+    from cuota.commands import payout_export
+
+    payout_export.register(groups.add)
+
+
+def _backup(groups: Groups) -> None:
+    from cuota.commands import backup
+
+    backup.register(groups.add)
+
+
+def _bank(groups: Groups) -> None:
+    from cuota.commands import bank
+
+    bank.register(groups.group("bank", "files for a bank, and the reports that it sends back"))
+
+
+def _desk(groups: Groups) -> None:
+    from cuota.commands import desk
+
+    desk.register(groups.group("desk", "the merchant's dashboard: sign-in links and invitations"))
+
+
+def _dispute(groups: Groups) -> None:
+    from cuota.commands import disputes
+
+    disputes.register(
+        groups.group("dispute", "disputes about orders: open, decide, list, and act for one side")
+    )
+
+
+def _plan(groups: Groups) -> None:
+    from cuota.commands import plans
+
+    plans.register(groups.group("plan", "change an agreed plan"))
+
+
+def _risk(groups: Groups) -> None:
+    from cuota.commands import risk
+
+    risk.register_explain(groups.group("explain", "explain what happened and why, with the numbers"))
+    risk.register_policy(groups.group("policy", "risk policies"))
+    risk.register(groups.add)
+
+
+def _review(groups: Groups) -> None:
+    from cuota.commands import reviews
+
+    reviews.register(groups.group("review", "orders that wait for a person: list, approve, decline"))
+
+
+def _time(groups: Groups) -> None:
+    from cuota.commands import time
+
+    time.register(groups.add)
+
+
+# Who adds each command. A run of one command loads the code of that command only.
+COMMANDS: dict[str, Callable[[Groups], None]] = {
+    "serve": _service, "work": _work, "demo": _demo, "merchant": _merchant, "approvals": _approvals,
+    "consumer": _consumer, "sandbox": _sandbox, "listen": _events, "webhook": _events, "keys": _keys,
+    "verify": _operate, "card-refunds": _operate, "migrate": _operate, "books": _books, "rails": _rails,
+    "payouts": _payouts, "payout-export": _payout_export, "backup": _backup, "restore": _backup, "bank": _bank,
+    "desk": _desk, "dispute": _dispute, "plan": _plan, "explain": _risk, "policy": _risk, "decide": _risk,
+    "review": _review, "time": _time,
+}  # fmt: skip
+
+
+def make_parser(command: str = "") -> argparse.ArgumentParser:
+    """Return the parser of the program: with all commands, or with those that are added together with `command`."""
     listed = "\n".join(f"  {setting.name:26} {setting.meaning}" for setting in SETTINGS)
     whole = argparse.ArgumentParser(
         prog="cuota",
@@ -102,60 +197,11 @@ def _parser() -> argparse.ArgumentParser:
         epilog=f"{EXIT_CODES}\n\nSettings (environment variables):\n{listed}\n",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    groups = whole.add_subparsers(metavar="COMMAND", required=True)
-
-    def group(name: str, text: str) -> Add:
-        return adder(groups.add_parser(name, help=text, description=f"{text}.").add_subparsers(required=True))
-
-    add = adder(groups)
-    _listen(
-        add("serve", _serve, "run the API, the token issuer, the pages and the background jobs", json=False)
-    )
-    add("work", _work, "run only the background jobs; any number of workers may run", json=False)
-    shown = add(
-        "demo",
-        _demo,
-        "run the service with a demo merchant, and the merchant's shop on a second port",
-        json=False,
-    )
-    _demo_options(shown)
-    merchant = group("merchant", "create and manage merchants")
-    for each in (merchants, merchant_bank, merchant_secrets, merchant_suspend, merchant_terms):
-        each.register(merchant)
-    money.register_merchant(merchant)
-    approvals.register_merchant(merchant)
-    approvals.register(group("approvals", "judge the data that merchants send about their customers"))
-    consumers.register(group("consumer", "export or erase a person's data, or block a person"))
-    sandbox.register(group("sandbox", "tools for the sandbox"))
-    events.register_listen(add)
-    events.register_webhook(group("webhook", "send webhooks again"))
-    keyring = group("keys", "the token issuer's signing keys, and the key that encrypts secrets")
-    operate.register_keys(keyring)
-    keys.register(keyring)
-    for each in (operate, money, rails, payouts, payout_export, backup):
-        each.register(add)
-    bank.register(group("bank", "files for a bank, and the reports that it sends back"))
-    desk.register(group("desk", "the merchant's dashboard: sign-in links and invitations"))
-    disputes.register(group("dispute", "disputes about orders: open, decide, list, and act for one side"))
-    plans.register(group("plan", "change an agreed plan"))
-    risk.register_explain(group("explain", "explain what happened and why, with the numbers"))
-    risk.register_policy(group("policy", "risk policies"))
-    reviews.register(group("review", "orders that wait for a person: list, approve, decline"))
-    risk.register(add)
-    time.register(add)
+    groups = Groups(whole)
+    needed = [COMMANDS[command]] if command in COMMANDS else list(dict.fromkeys(COMMANDS.values()))
+    for add in needed:
+        add(groups)
     return whole
-
-
-def _serve(options: argparse.Namespace) -> int:
-    return serve(options.host, options.port, options.workers)
-
-
-def _work(_options: argparse.Namespace) -> int:
-    return work_alone()
-
-
-def _demo(options: argparse.Namespace) -> int:
-    return demo(options.host, options.port, options.shop_port, options.workers, history=options.history)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -163,11 +209,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     An expected failure is one line on standard error and exit code 1; any other exception is a bug and is not caught here.
     """
-    options = _parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    options = make_parser(given[0] if given else "").parse_args(given)
     try:
         code: int = options.command(options)
         sys.stdout.flush()
-    except EXPECTED_FAILURES as problem:
+    except Expected as problem:
         print(f"cuota: {problem}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -177,7 +224,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # that it does not fail a second time.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except LOST as problem:
+    except Exception as problem:
+        if not _lost(problem):
+            raise
         print(f"cuota: The connection to the database was lost: {problem}. Try again.", file=sys.stderr)
         return 1
     return code
+
+
+def _lost(problem: Exception) -> bool:
+    """Return whether the connection to the database was lost."""
+    from cuota.db.pool import LOST
+
+    return isinstance(problem, LOST)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cuota.cli import _parser
+from cuota.cli import make_parser
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -37,7 +37,7 @@ def commands(text: str) -> Iterator[str]:
 def wrong(text: str) -> str | None:
     """Return the error in a command line, or None. Values are in capital letters and are not checked."""
     words = text.partition(" #")[0].partition(" &")[0].split()
-    parser: argparse.ArgumentParser = _parser()
+    parser: argparse.ArgumentParser = make_parser()
     for word in words:
         groups = [each for each in parser._actions if isinstance(each, argparse._SubParsersAction)]
         if word.startswith("--"):

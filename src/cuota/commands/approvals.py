@@ -9,7 +9,8 @@ import sys
 from datetime import datetime
 from pathlib import Path
 
-from cuota.commands.common import Add, require_database, run, show
+from cuota.commands.common import require_database, run, show
+from cuota.commands.parsers import Add
 from cuota.commands.place import called
 from cuota.core import money
 from cuota.core.instant import timestamp

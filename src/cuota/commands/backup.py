@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 from cuota import config
-from cuota.commands.common import Add, require_database, show
+from cuota.commands.common import require_database, show
+from cuota.commands.parsers import Add
 from cuota.commands.place import announce, data_of
 from cuota.commands.progress import progress
 from cuota.db.backup.archive import Manifest

@@ -12,7 +12,8 @@ from typing import TypeVar
 
 import asyncpg
 
-from cuota.commands.common import Add, require_database, run, show
+from cuota.commands.common import require_database, run, show
+from cuota.commands.parsers import Add
 from cuota.core import money
 from cuota.core.instant import timestamp
 from cuota.core.payout.arrival import day_at_bank

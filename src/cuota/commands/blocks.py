@@ -7,7 +7,8 @@ from collections.abc import Callable
 from datetime import date
 from uuid import UUID
 
-from cuota.commands.common import Add, acting, run, show
+from cuota.commands.common import acting, run, show
+from cuota.commands.parsers import Add
 from cuota.core.instant import timestamp
 from cuota.core.operator.reason import read_reason
 from cuota.core.risk.block import BLOCK_WORDS, BlockKind, block_until

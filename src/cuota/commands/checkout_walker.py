@@ -13,6 +13,7 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
+from cuota.core.expected import Expected
 from cuota.core.sandbox import APPROVED_SURNAME, CODE, DECLINED_SURNAME, REFERRED_SURNAME, TEST_CARDS
 
 REFERRED = "referred"
@@ -26,7 +27,7 @@ ANSWERS = {
 MOST_PAGES = 20
 
 
-class CannotWalk(Exception):
+class CannotWalk(Expected):
     """The pages did not lead to the requested outcome. The text says what they showed instead."""
 
 

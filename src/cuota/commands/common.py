@@ -9,7 +9,7 @@ import getpass
 import json
 import os
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from cuota import config
 from cuota.commands.place import announce, called
@@ -21,27 +21,7 @@ from cuota.flows.operator.log_action import OperatorActor, OperatorNote, logged,
 from cuota.flows.sandbox.clock import SandboxClock, following
 from cuota.run import runtime
 
-EXIT_CODES = (
-    "Exit codes: 0 success; 1 failure, or a check found a problem (see standard error); 2 wrong usage."
-)
 T = TypeVar("T")
-Command = Callable[[argparse.Namespace], int]
-Add = Callable[..., argparse.ArgumentParser]
-
-
-def adder(under: Any) -> Add:
-    """Return a function that adds one subcommand to `under`: `add(name, command, text, json=True)`."""
-
-    def add(name: str, command: Command, text: str, *, json: bool = True) -> argparse.ArgumentParser:
-        parser: argparse.ArgumentParser = under.add_parser(
-            name, help=text, description=f"{text}.", epilog=EXIT_CODES
-        )
-        parser.set_defaults(command=command)
-        if json:
-            parser.add_argument("--json", action="store_true", help="print JSON for scripts")
-        return parser
-
-    return add
 
 
 def require_database() -> None:

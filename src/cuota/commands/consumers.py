@@ -10,7 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cuota.commands import blocks
-from cuota.commands.common import Add, require_database, run, show
+from cuota.commands.common import require_database, run, show
+from cuota.commands.parsers import Add
 from cuota.core.consumer import is_us_number, typed_number
 from cuota.core.privacy.erasure import STAYS
 from cuota.flows.context import Context

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import os
@@ -17,7 +18,10 @@ import httpx
 
 from cuota import config
 from cuota.commands.desk import operator_sandbox_link, sandbox_link
+from cuota.commands.history import command as history_command
+from cuota.commands.parsers import Add, adder
 from cuota.commands.place import in_another_terminal
+from cuota.commands.service import add_listener, port
 from cuota.config.reading import is_loopback, is_wildcard, own_address, url_host
 from cuota.core.desk.role import Role
 from cuota.core.merchant import Merchant
@@ -113,6 +117,22 @@ def _store(path: Path, credentials: dict[str, str]) -> dict[str, str]:
     path.touch(mode=0o600)
     path.write_text(json.dumps(credentials, indent=2) + "\n")
     return credentials
+
+
+def register(add: Add) -> None:
+    """Add the command, and `cuota demo history`."""
+    text = "run the service with a demo merchant, and the merchant's shop on a second port"
+    parser = add("demo", _demo, text, json=False)
+    add_listener(parser)
+    parser.add_argument("--shop-port", type=port, default=8001, help="port of the shop (default 8001)")
+    parser.add_argument(
+        "--history", action="store_true", help="also make six weeks of orders, as `cuota demo history` does"
+    )
+    history_command.register(adder(parser.add_subparsers(metavar="COMMAND")))
+
+
+def _demo(options: argparse.Namespace) -> int:
+    return demo(options.host, options.port, options.shop_port, options.workers, history=options.history)
 
 
 def demo(host: str, port: int, shop_port: int, workers: int, *, history: bool = False) -> int:

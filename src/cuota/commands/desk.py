@@ -6,7 +6,8 @@ import argparse
 from dataclasses import replace
 from datetime import timedelta
 
-from cuota.commands.common import Add, run, show
+from cuota.commands.common import run, show
+from cuota.commands.parsers import Add
 from cuota.core.desk.role import Role
 from cuota.core.instant import timestamp
 from cuota.core.merchant import Merchant

@@ -6,8 +6,9 @@ import argparse
 from collections.abc import Awaitable, Callable
 from uuid import UUID
 
-from cuota.commands.common import Add, changes, run, show
+from cuota.commands.common import changes, run, show
 from cuota.commands.dispute_text import detail_facts, detail_lines, list_line, listed_facts
+from cuota.commands.parsers import Add
 from cuota.core import money
 from cuota.core.dispute.dispute import DisputeParty, DisputeReason, DisputeStatus
 from cuota.db.dispute import operator_list

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from cuota.commands.common import Add, require_database, run, show
+from cuota.commands.common import require_database, run, show
 from cuota.commands.listen import listen
+from cuota.commands.parsers import Add
 from cuota.commands.place import called, require_service
 from cuota.db import workers
 from cuota.flows.context import Context

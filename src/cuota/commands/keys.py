@@ -10,7 +10,8 @@ import time
 from typing import Any
 
 from cuota import config
-from cuota.commands.common import Add, require_database, show
+from cuota.commands.common import require_database, show
+from cuota.commands.parsers import Add
 from cuota.db.sandbox import clock, forks
 from cuota.db.sealed import SEALED, forked
 from cuota.flows.context import Context

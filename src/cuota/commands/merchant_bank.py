@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from cuota.commands.common import Add, changes, run, show
+from cuota.commands.common import changes, run, show
+from cuota.commands.parsers import Add
 from cuota.core.instant import timestamp
 from cuota.core.merchant import Merchant
 from cuota.core.payout.bank_account import BadBankAccount, BankAccount, BankDetails, read_bank_details

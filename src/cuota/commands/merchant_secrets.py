@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from datetime import timedelta
 
-from cuota.commands.common import Add, changes, run, show, table
+from cuota.commands.common import changes, run, show, table
 from cuota.commands.merchants import hours
+from cuota.commands.parsers import Add
 from cuota.core.merchant import Merchant
 from cuota.db.merchant.secrets import SecretKind
 from cuota.flows.context import Context

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from cuota.commands.common import Add, changes, run, show
+from cuota.commands.common import changes, run, show
+from cuota.commands.parsers import Add
 from cuota.core.reason import LONGEST_REASON
 from cuota.flows.merchant.suspend_merchant import resume_merchant, suspend_merchant
 

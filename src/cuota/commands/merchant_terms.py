@@ -6,7 +6,8 @@ import argparse
 import re
 from datetime import UTC, datetime, time
 
-from cuota.commands.common import Add, cents, changes, run, show
+from cuota.commands.common import cents, changes, run, show
+from cuota.commands.parsers import Add
 from cuota.core import money
 from cuota.core.instant import BadInstant, read_instant, timestamp
 from cuota.core.payout.percent import percent_text, read_percent

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from datetime import timedelta
 
-from cuota.commands.common import Add, cents, changes, run, show, table
+from cuota.commands.common import cents, changes, run, show, table
+from cuota.commands.parsers import Add
 from cuota.commands.place import called
 from cuota.core import money
 from cuota.core.merchant import BodyProfile, Merchant

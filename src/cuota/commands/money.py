@@ -6,7 +6,8 @@ import argparse
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from cuota.commands.common import Add, cents, changes, require_database, run, show
+from cuota.commands.common import cents, changes, require_database, run, show
+from cuota.commands.parsers import Add
 from cuota.core import money
 from cuota.core.instant import timestamp
 from cuota.db.payout.books import AccountBalance, balances

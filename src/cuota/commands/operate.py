@@ -11,7 +11,8 @@ from typing import Any
 import asyncpg
 
 from cuota import config
-from cuota.commands.common import Add, require_database, run, show
+from cuota.commands.common import require_database, run, show
+from cuota.commands.parsers import Add
 from cuota.commands.place import announce
 from cuota.commands.progress import ProgressReporter, progress
 from cuota.config import reading

@@ -11,7 +11,8 @@ from uuid import UUID
 
 from cuota.client.ledger import to_beancount, to_hledger
 from cuota.client.settled import Payout, PayoutLine
-from cuota.commands.common import Add, require_database, run
+from cuota.commands.common import require_database, run
+from cuota.commands.parsers import Add
 from cuota.core.refusal import Code, Refused
 from cuota.db.order.documents import encode
 from cuota.db.payout import listing

@@ -6,7 +6,8 @@ import argparse
 from dataclasses import dataclass
 from typing import Any
 
-from cuota.commands.common import Add, require_database, run, show
+from cuota.commands.common import require_database, run, show
+from cuota.commands.parsers import Add
 from cuota.commands.place import called
 from cuota.core import money
 from cuota.core.instant import timestamp

@@ -7,7 +7,8 @@ import re
 from datetime import date
 
 from cuota.commands.blocks import day, reason
-from cuota.commands.common import Add, acting, cents, run, show
+from cuota.commands.common import acting, cents, run, show
+from cuota.commands.parsers import Add
 from cuota.core import money
 from cuota.core.dates import day as shown_day
 from cuota.core.instant import timestamp

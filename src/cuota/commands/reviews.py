@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from uuid import UUID
 
-from cuota.commands.common import Add, changes, command_user, run, show
+from cuota.commands.common import changes, command_user, run, show
+from cuota.commands.parsers import Add
 from cuota.core import money
 from cuota.core.instant import timestamp
 from cuota.core.order.order import Order

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from cuota.commands.common import Add, require_database, run, show
+from cuota.commands.common import require_database, run, show
+from cuota.commands.parsers import Add
 from cuota.commands.policies import policy_check, policy_show
 from cuota.core import money
 from cuota.core.instant import BadInstant, read_instant, timestamp

@@ -8,7 +8,8 @@ import httpx
 
 from cuota import config
 from cuota.commands.checkout_walker import CannotWalk, walk
-from cuota.commands.common import Add, one_line, run, show
+from cuota.commands.common import one_line, run, show
+from cuota.commands.parsers import Add
 from cuota.flows.context import Context
 from cuota.rails.inbox import KEPT, Received, look
 

@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 import asyncpg
 
 from cuota import config
-from cuota.commands.common import Add, Command, adder, require_database, show
+from cuota.commands.common import require_database, show
+from cuota.commands.parsers import Add, Command, adder
 from cuota.commands.place import announce, called
 from cuota.commands.progress import progress
 from cuota.config import Settings

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
+from cuota.core.expected import Expected
+
 UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 FARTHEST = timedelta(days=5 * 365 + 2)
 _SPAN = re.compile(r"([0-9]{1,7})([mhdw])", re.ASCII)
@@ -16,7 +18,7 @@ _FORMS = (
 )
 
 
-class BadInstant(ValueError):
+class BadInstant(Expected, ValueError):
     """The text is not an instant, or the clock cannot be moved to it. The message says why, and what is valid."""
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from cuota.core.expected import Expected
+
 
 class Code(StrEnum):
     """The codes of all refusals. Merchants' programs depend on them."""
@@ -54,7 +56,7 @@ class FieldError:
     message: str
 
 
-class Refused(Exception):
+class Refused(Expected):
     """A request was refused. The exception contains what the client needs to correct the request.
 
     `facts` are additional members of the error body (`balances`, `original`), as JSON values.

@@ -19,6 +19,7 @@ from typing import Any
 import asyncpg
 
 from cuota import config
+from cuota.core.expected import Expected
 from cuota.db import hosts, service_rights
 from cuota.db.backup import archive
 from cuota.db.backup.archive import Manifest
@@ -46,7 +47,7 @@ WHERE r.rolname !~ '^pg_' AND r.rolname <> current_user ORDER BY 1
 MEBIBYTE = 1 << 20
 
 
-class CannotBackUp(Exception):
+class CannotBackUp(Expected):
     """No backup was written. The text says why."""
 
 

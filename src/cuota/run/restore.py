@@ -13,6 +13,7 @@ from typing import IO, Any
 import asyncpg
 
 from cuota import config
+from cuota.core.expected import Expected
 from cuota.db import hosts
 from cuota.db.backup import archive
 from cuota.db.backup.archive import Manifest
@@ -35,7 +36,7 @@ _MAY_FILL = (
 )
 
 
-class CannotRestore(Exception):
+class CannotRestore(Expected):
     """Nothing was restored. The text says why."""
 
 

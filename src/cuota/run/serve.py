@@ -24,6 +24,7 @@ from prometheus_client import multiprocess
 
 from cuota import config
 from cuota.config.reading import is_loopback, url_host
+from cuota.core.expected import Expected
 from cuota.db.embedded.server import EmbeddedFailed, open_embedded
 from cuota.flows.merchant.sandbox_account import give_test_accounts
 from cuota.run import runtime
@@ -40,7 +41,7 @@ LEFT_BEHIND_SECONDS = 4.0
 MOST_UNSENT_BYTES = 64 * 1024
 
 
-class CannotServe(Exception):
+class CannotServe(Expected):
     """The service cannot start or cannot continue. The text says what to do."""
 
 

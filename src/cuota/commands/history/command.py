@@ -22,9 +22,10 @@ from typing import Any
 import httpx
 
 from cuota.client import Client
-from cuota.commands.common import Add, show
+from cuota.commands.common import show
 from cuota.commands.history.act import Doer
 from cuota.commands.history.plan import MOST_DAYS, HistoryAct, Step, plan
+from cuota.commands.parsers import Add
 from cuota.commands.place import require_service
 from cuota.commands.progress import ProgressReporter, progress
 from cuota.commands.time import run, stopping

@@ -12,12 +12,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
+from cuota.core.expected import Expected
+
 FORMAT = "cuota-backup/1"
 DUMP, KEY, MANIFEST = "database.dump", "secret.key", "manifest.json"
 CHUNK = 1 << 20
 
 
-class BadArchive(Exception):
+class BadArchive(Expected):
     """The file is not a backup, or it is damaged. The text says what is wrong."""
 
 

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from cuota.core.expected import Expected
 from cuota.db.embedded.programs import binaries
 
 
-class ProgramFailed(Exception):
+class ProgramFailed(Expected):
     """A PostgreSQL program failed. The text contains the program's error message."""
 
 

@@ -10,6 +10,8 @@ import stat
 from pathlib import Path
 from typing import NamedTuple
 
+from cuota.core.expected import Expected
+
 OWNER = "cuota_owner"
 # The database role of the service. It owns no tables.
 SERVICE = "cuota_service"
@@ -19,7 +21,7 @@ PORT = 5432
 _SOCKET_PATH_BYTES = 103
 
 
-class EmbeddedFailed(Exception):
+class EmbeddedFailed(Expected):
     """The embedded PostgreSQL cannot be used. The text says why, and what to do."""
 
 

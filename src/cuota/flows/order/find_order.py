@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from cuota.core.expected import Expected
 from cuota.db.order import story
 from cuota.db.risk import decisions
 from cuota.flows.context import Context
 
 
-class NothingToExplain(Exception):
+class NothingToExplain(Expected):
     """There is no such order or decision, or it has no plan or letter to show. The text says which."""
 
 

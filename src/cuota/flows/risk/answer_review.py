@@ -15,6 +15,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from cuota.core.checkout.referral import Answered, approve_review, decline_review
+from cuota.core.expected import Expected
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
 from cuota.core.plan.notice import Notice, NoticeKind
@@ -34,11 +35,11 @@ _HOW = {
 }
 
 
-class NoReview(Exception):
+class NoReview(Expected):
     """The order was never referred to a person."""
 
 
-class ReviewEnded(Exception):
+class ReviewEnded(Expected):
     """The review was already answered, or its order has ended. The text describes the result."""
 
 

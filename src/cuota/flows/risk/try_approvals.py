@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID
 
+from cuota.core.expected import Expected
 from cuota.core.installment import COUNT, DAYS_BETWEEN
 from cuota.core.order.order import Status
 from cuota.core.plan.collection import RETRIES
@@ -32,7 +33,7 @@ MATURES_AFTER = _LAST_DAY + timedelta(days=18)
 assert _LAST_DAY + sum(RETRIES, timedelta()) < MATURES_AFTER
 
 
-class NotProved(Exception):
+class NotProved(Expected):
     """Advanced Approvals cannot be turned on. `reasons` are sentences; the text contains each on its own line."""
 
     def __init__(self, *reasons: str) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import asyncpg
 
+from cuota.core.expected import Expected
 from cuota.db.locks import JOBS_LOCK, MOVER_LOCK
 from cuota.db.pool import Connection
 from cuota.db.sandbox import clock
@@ -34,7 +35,7 @@ assert max(LONGEST_SECONDS, bounded.SECONDS, bounded.MESSAGE_SECONDS) < WORKERS_
 assert clock.LEASE.total_seconds() > 3 * HEARTBEAT_SECONDS
 
 
-class CannotMoveTime(Exception):
+class CannotMoveTime(Expected):
     """The clock was not moved. The text says why."""
 
 

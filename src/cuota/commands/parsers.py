@@ -1,0 +1,28 @@
+"""How a command adds itself to the `cuota` program. This module loads quickly: every command needs it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+EXIT_CODES = (
+    "Exit codes: 0 success; 1 failure, or a check found a problem (see standard error); 2 wrong usage."
+)
+Command = Callable[[argparse.Namespace], int]
+Add = Callable[..., argparse.ArgumentParser]
+
+
+def adder(under: Any) -> Add:
+    """Return a function that adds one subcommand to `under`: `add(name, command, text, json=True)`."""
+
+    def add(name: str, command: Command, text: str, *, json: bool = True) -> argparse.ArgumentParser:
+        parser: argparse.ArgumentParser = under.add_parser(
+            name, help=text, description=f"{text}.", epilog=EXIT_CODES
+        )
+        parser.set_defaults(command=command)
+        if json:
+            parser.add_argument("--json", action="store_true", help="print JSON for scripts")
+        return parser
+
+    return add

@@ -1,0 +1,7 @@
+"""The failures that Cuota expects, such as a wrong setting or an unknown name."""
+
+from __future__ import annotations
+
+
+class Expected(Exception):
+    """A failure that is no bug. Its text says what is wrong and what to do; a command prints it in one line."""
