@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 
 from support.faults.served import Service, children, fork_servers_of, service, until, workers_of
@@ -79,9 +80,40 @@ def test_without_the_fork_server_the_workers_go_on_and_another_fork_server_repla
     assert process.wait(60) == 0
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
-def test_an_end_while_the_fork_server_loads_leaves_no_process(
-    served: Service, number: signal.Signals
+def test_the_fork_server_holds_no_listening_socket_in_which_connections_could_wait_during_a_stop(
+    running: Service,
+) -> None:
+    (fork_server,) = fork_servers_of(running.started[-1].pid)
+    listening = [
+        each.fd
+        for each in psutil.Process(running.workers()[0]).net_connections("tcp")
+        if each.status == "LISTEN"
+    ]
+    assert listening
+    assert [
+        each for each in psutil.Process(fork_server).net_connections("tcp") if each.status == "LISTEN"
+    ] == []
+
+
+def test_a_fork_server_that_hangs_delays_no_stop_and_no_worker_outlives_the_service(running: Service) -> None:
+    process, (killed, _) = running.started[-1], running.workers()
+    (fork_server,) = fork_servers_of(process.pid)
+    os.kill(fork_server, signal.SIGSTOP)
+    # The next worker cannot start.
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: f"worker process {killed} ended" in running.errors())
+    started = [*workers_of(process.pid), fork_server]
+    process.terminate()
+    assert process.wait(60) == 0
+    until(lambda: not any(_lives(pid) for pid in started))
+
+
+@pytest.mark.parametrize(
+    ("number", "whole_group"),
+    [(signal.SIGTERM, True), (signal.SIGINT, True), (signal.SIGTERM, False), (signal.SIGKILL, False)],
+)
+def test_an_end_while_the_fork_server_loads_leaves_no_process_and_prints_nothing(
+    served: Service, number: signal.Signals, *, whole_group: bool
 ) -> None:
     for process in served.started:
         process.terminate()
@@ -90,13 +122,16 @@ def test_an_end_while_the_fork_server_loads_leaves_no_process(
     with (served.data.parent / "errors.log").open("a") as errors:
         parent = subprocess.Popen(
             [sys.executable, "-m", "cuota", "serve", "--port", str(served.port), "--workers", "2"],
-            env=served.environment, stdout=subprocess.DEVNULL, stderr=errors,
+            env=served.environment, stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True,
         )  # fmt: skip
     until(lambda: fork_servers_of(parent.pid))
     started = children(parent.pid)
-    parent.send_signal(number)
+    if whole_group:
+        os.killpg(parent.pid, number)
+    else:
+        parent.send_signal(number)
     assert parent.wait(60) == (-number if number is signal.SIGKILL else 0)
-    until(lambda: not any(Path(f"/proc/{pid}/fd").exists() and _lives(pid) for pid in started))
+    until(lambda: not any(_lives(pid) for pid in started))
     assert served.errors() == before
 
 

@@ -1,7 +1,7 @@
-"""`python -m cuota.run.fork_server LISTEN FD FD [FD]`: loads the service's code once, and forks a worker process for each request.
+"""`python -m cuota.run.fork_server LISTEN FD`: loads the service's code once, and forks a worker process for each request.
 
-`cuota serve` starts it. LISTEN is the address of the service. The first FD is the socket to `cuota serve`, the second one listens
-for requests, and the third one, if there is one, for those to metrics and health only.
+`cuota serve` starts it. LISTEN is the address of the service, and FD the socket to `cuota serve`. Each request is one byte with
+descriptors: the worker's own socket to `cuota serve`, then the listening sockets.
 """
 
 from __future__ import annotations
@@ -12,58 +12,56 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Sequence
 
 from cuota.run.process import serve_requests
 from cuota.run.workers import PID
 
+# The worker's socket, and the listening sockets for requests, and for metrics and health only.
+MOST_DESCRIPTORS = 3
+
 
 def main() -> int:
     """Fork workers until `cuota serve` is gone and the last worker has ended. Each worker returns from here as well."""
-    listen, *descriptors = sys.argv[1:]
-    link, *listeners = (socket.socket(fileno=int(each)) for each in descriptors)
+    listen = sys.argv[1]
     # A stop of the whole process group reaches this process, too. `cuota serve` decides what happens.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
+    # `cuota serve` has held the signals back while this process was loading.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
     # The kernel removes ended workers.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     # A garbage collection would write to the pages that the workers share.
     gc.collect()
     gc.freeze()
-    worker = _fork_workers(link)
-    if worker is None:
-        _wait_for_workers(listeners)
+    with socket.socket(fileno=int(sys.argv[2])) as link:
+        descriptors = _fork_workers(link)
+    if not descriptors:
+        with contextlib.suppress(ChildProcessError):  # no worker is left
+            os.waitpid(-1, 0)
         return 0
-    link.close()
     for number in (signal.SIGTERM, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
+    worker, *listeners = (socket.socket(fileno=each) for each in descriptors)
     try:
         worker.sendall(PID.pack(os.getpid()))
     except ConnectionError:
-        return 0  # `cuota serve` has stopped meanwhile
+        return 0  # `cuota serve` is gone
     return serve_requests(listen, listeners, worker)
 
 
-def _fork_workers(link: socket.socket) -> socket.socket | None:
-    """Fork a worker for each socket that arrives. In a worker, return its socket, and None in the fork server."""
+def _fork_workers(link: socket.socket) -> list[int]:
+    """Fork a worker for each request. In a worker, return its descriptors; in the fork server, return none at the end."""
     while True:
-        asked, descriptors, _, _ = socket.recv_fds(link, 1, 1)
+        asked, descriptors, _, _ = socket.recv_fds(link, 1, MOST_DESCRIPTORS)
         if not asked:
-            return None
-        with socket.socket(fileno=descriptors[0]) as worker:
-            try:
-                if os.fork() == 0:
-                    return worker.dup()
-            except OSError as problem:
-                print(f"cuota: no worker process could be started: {problem.strerror}", file=sys.stderr)
-
-
-def _wait_for_workers(listeners: Sequence[socket.socket]) -> None:
-    """Return when the last worker has ended. Workers that stop close their listening sockets, so none may stay open here."""
-    for listener in listeners:
-        listener.close()
-    with contextlib.suppress(ChildProcessError):  # no worker is left
-        os.waitpid(-1, 0)
+            return []
+        try:
+            if os.fork() == 0:
+                return descriptors
+        except OSError as problem:
+            print(f"cuota: no worker process could be started: {problem.strerror}", file=sys.stderr)
+        for each in descriptors:
+            os.close(each)
 
 
 if __name__ == "__main__":

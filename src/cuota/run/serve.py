@@ -35,6 +35,8 @@ READY_SECONDS = 30.0
 CHECK_SECONDS = 0.5
 # A worker that ends sooner than this after its start is replaced after a pause: the next one may fail, too.
 YOUNG_SECONDS = 1.0
+# How long the end of a killed process may take.
+KILL_SECONDS = 1.0
 LEFT_BEHIND_SECONDS = 4.0
 # The kernel's send buffer for each connection. The default would hold megabytes for each client that sends requests and
 # never reads the responses.
@@ -59,21 +61,24 @@ class Serving:
         self.workers.append(self.fork_server.fork())
 
     def stop(self) -> None:
-        """Send SIGTERM to every worker process and wait. Kill the processes that still run after that."""
+        """Tell every worker process to end, and wait. Kill the processes that still run after that."""
         for listener in self.listeners:
             listener.close()
-        self.fork_server.retire()
         for worker in self.workers:
-            worker.signal(signal.SIGTERM)
+            worker.stop()
         until = time.monotonic() + STOP_SECONDS
+        if not all(worker.wait(until) for worker in self.workers):
+            # It may still have to fork one of them.
+            self.fork_server.kill()
+            for worker in self.workers:
+                worker.kill()
+                worker.wait(time.monotonic() + KILL_SECONDS)
         for worker in self.workers:
-            if worker.pid and not worker.wait(max(until, time.monotonic() + 0.1)):
-                worker.signal(signal.SIGKILL)
             worker.close()
 
 
-class _Stop(Exception):
-    pass
+class _Stop(SystemExit):
+    """SIGTERM or Ctrl-C. In its callbacks, asyncio passes on no exception but SystemExit and KeyboardInterrupt."""
 
 
 def _on_signal(_number: int, _frame: FrameType | None) -> None:
@@ -226,7 +231,7 @@ def _wait_ready(serving: Serving, listen: str) -> None:
         while time.monotonic() < until:
             for worker in serving.workers:
                 if worker.ended():
-                    raise CannotServe("A worker process could not start. The reason is printed above.")
+                    raise CannotServe(_failure(serving))
             with contextlib.suppress(httpx.HTTPError):
                 if client.get("/health/ready").status_code == httpx.codes.OK:
                     return
@@ -234,21 +239,42 @@ def _wait_ready(serving: Serving, listen: str) -> None:
     raise CannotServe(f"The service was not ready within {READY_SECONDS:.0f} seconds.")
 
 
+def _failure(serving: Serving) -> str:
+    """Return why no worker could start."""
+    if number := serving.fork_server.killed_by():
+        return f"The process that starts the workers was killed (signal {number}). Start the service again."
+    return "A worker process could not start. The reason is printed above."
+
+
 def _keep_running(serving: Serving) -> None:
     """Replace worker processes and a fork server that died, and restart the embedded database if its supervisor was killed."""
     while True:
         select.select(serving.workers, [], [], CHECK_SECONDS)
-        serving.fork_server.keep_running()
-        for worker in list(serving.workers):
-            if worker.ended():
-                if time.monotonic() - worker.asked < YOUNG_SECONDS:
-                    time.sleep(CHECK_SECONDS)
-                serving.workers.remove(worker)
-                worker.close()
-                # Otherwise the gauges of the dead process would be counted forever.
-                multiprocess.mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]
-                serving.start_worker()
+        _replace_ended(serving)
         if serving.settings.database_url is None:
             # If the disk is full or read-only for a while, the service must not end.
             with contextlib.suppress(EmbeddedFailed, OSError):
                 open_embedded(serving.settings.data_dir).close()
+
+
+def _replace_ended(serving: Serving) -> None:
+    """Replace the worker processes that have ended, and the fork server if it has ended or hangs."""
+    now = time.monotonic()
+    ended = [worker for worker in serving.workers if worker.ended()]
+    if any(not worker.pid and now - worker.since > READY_SECONDS for worker in serving.workers):
+        serving.fork_server.kill()
+    if any(now - worker.since < YOUNG_SECONDS for worker in ended):
+        time.sleep(CHECK_SECONDS)
+    serving.fork_server.keep_running()
+    for worker in ended:
+        if worker.pid:
+            print(
+                f"cuota: worker process {worker.pid} ended; another one replaces it",
+                file=sys.stderr,
+                flush=True,
+            )
+            # Otherwise the gauges of the dead process would be counted forever.
+            multiprocess.mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]
+        serving.workers.remove(worker)
+        worker.close()
+        serving.start_worker()

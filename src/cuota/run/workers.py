@@ -16,19 +16,19 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 PID = struct.Struct("!i")
-# The end of the fork server, after the last worker has ended.
-FORK_SERVER_SECONDS = 5.0
+# The fork server has this long to end after its last worker. It has nothing else to do.
+LAST_SECONDS = 0.5
 
 
 class WorkerProcess:
-    """A worker process. `pid` is 0 until the process has started. `asked` is when it was asked for, by the monotonic clock."""
+    """A worker process. `pid` is 0 until it has started. `since` is when it was asked for, or has started (monotonic clock)."""
 
     def __init__(self, link: socket.socket) -> None:
         self.pid = 0
-        self.asked = time.monotonic()
+        self.since = time.monotonic()
         self._link = link
         self._ended = False
         link.setblocking(False)
@@ -48,12 +48,22 @@ class WorkerProcess:
                 received = b""
             if received:
                 (self.pid,) = PID.unpack(received)
+                self.since = time.monotonic()
             else:
                 self._ended = True
         return self._ended
 
-    def signal(self, number: signal.Signals) -> None:
-        """Send a signal, unless the process has ended or has not started yet."""
+    def stop(self) -> None:
+        """Tell the process to finish its requests and end, even if it has not started yet."""
+        with contextlib.suppress(OSError):
+            self._link.shutdown(socket.SHUT_WR)
+        self._signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Kill the process, unless it has ended or has not started yet."""
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: signal.Signals) -> None:
         if not self.ended() and self.pid:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
@@ -70,32 +80,48 @@ class WorkerProcess:
     def close(self) -> None:
         """Forget the process. If it still runs, it stops."""
         self._link.close()
+        if self._ended and self.pid:
+            # In a container, `cuota serve` may be process 1, which inherits the workers of a killed fork server.
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(self.pid, 0)
 
 
 class ForkServer:
-    """The process that forks the workers of one `cuota serve`. The workers go on without it."""
+    """The process that forks the workers of one `cuota serve`. The workers go on without it.
 
-    def __init__(self, listen: str, sockets: Sequence[socket.socket]) -> None:
+    It gets the listening sockets only for the moment of a fork. Otherwise a fork server that is loading or hangs while the service
+    stops would keep the sockets open, and connections would wait in them in vain.
+    """
+
+    def __init__(self, listen: str, listeners: Sequence[socket.socket]) -> None:
         self._listen = listen
-        self._sockets = sockets
+        self._listeners = listeners
         self._start()
 
     def _start(self) -> None:
         self._link, theirs = socket.socketpair()
-        with theirs:
-            descriptors = [theirs.fileno(), *(each.fileno() for each in self._sockets)]
-            command = [sys.executable, "-m", "cuota.run.fork_server", self._listen, *map(str, descriptors)]
-            # Worker processes never migrate, so they do not get the owner's password.
-            environment = {
-                name: value for name, value in os.environ.items() if name != "CUOTA_DATABASE_OWNER_URL"
-            }
-            self._process = subprocess.Popen(command, env=environment, pass_fds=descriptors)  # noqa: S603
+        command = [sys.executable, "-m", "cuota.run.fork_server", self._listen, str(theirs.fileno())]
+        # Worker processes never migrate, so they do not get the owner's password.
+        environment = {
+            name: value for name, value in os.environ.items() if name != "CUOTA_DATABASE_OWNER_URL"
+        }
+        with theirs, _signals_held():
+            self._process = subprocess.Popen(command, env=environment, pass_fds=[theirs.fileno()])  # noqa: S603
 
     def keep_running(self) -> None:
         """Start another fork server if this one was killed."""
         if self._process.poll() is not None:
             self._link.close()
             self._start()
+
+    def killed_by(self) -> int:
+        """Return the signal that killed the fork server, or 0."""
+        return max(0, -(self._process.poll() or 0))
+
+    def kill(self) -> None:
+        """Kill the fork server. Workers that it has not forked yet count as ended."""
+        self._process.kill()
+        self._process.wait()
 
     def fork(self) -> WorkerProcess:
         """Start one more worker process."""
@@ -110,17 +136,23 @@ class ForkServer:
         return WorkerProcess(ours)
 
     def _send(self, theirs: socket.socket) -> None:
-        socket.send_fds(self._link, [b"+"], [theirs.fileno()])
-
-    def retire(self) -> None:
-        """Fork no more: the fork server closes its listening sockets, and ends after the last worker."""
-        self._link.close()
+        descriptors = [theirs.fileno(), *(each.fileno() for each in self._listeners)]
+        socket.send_fds(self._link, [b"+"], descriptors)
 
     def close(self) -> None:
-        """Retire the fork server, and wait for its end."""
-        self.retire()
+        """End the fork server, after the last worker."""
+        self._link.close()
         try:
-            self._process.wait(FORK_SERVER_SECONDS)
+            self._process.wait(LAST_SECONDS)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            self.kill()
+
+
+@contextlib.contextmanager
+def _signals_held() -> Iterator[None]:
+    """Hold Ctrl-C and SIGTERM back. A process that is started meanwhile does not get them until it is ready for them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
