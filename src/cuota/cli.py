@@ -10,7 +10,7 @@ from typing import Any
 
 from cuota.commands.parsers import EXIT_CODES, Add, adder
 from cuota.config.table import SETTINGS
-from cuota.core.expected import Expected
+from cuota.core.expected_failure import ExpectedFailure
 
 
 class Groups:
@@ -214,7 +214,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code: int = options.command(options)
         sys.stdout.flush()
-    except Expected as problem:
+    except ExpectedFailure as problem:
         print(f"cuota: {problem}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -13,7 +13,7 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
-from cuota.core.expected import Expected
+from cuota.core.expected_failure import ExpectedFailure
 from cuota.core.sandbox import APPROVED_SURNAME, CODE, DECLINED_SURNAME, REFERRED_SURNAME, TEST_CARDS
 
 REFERRED = "referred"
@@ -27,7 +27,7 @@ ANSWERS = {
 MOST_PAGES = 20
 
 
-class CannotWalk(Expected):
+class CannotWalk(ExpectedFailure):
     """The pages did not lead to the requested outcome. The text says what they showed instead."""
 
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from cuota.config import DataLocation, Settings, default_data_dir
-from cuota.core.expected import Expected
+from cuota.core.expected_failure import ExpectedFailure
 from cuota.db import workers
 from cuota.db.merchant import last_served
 from cuota.db.session import Session
@@ -20,7 +20,7 @@ LOOK_SECONDS = 3.0
 PAUSE_SECONDS = 0.1
 
 
-class NoService(Expected):
+class NoService(ExpectedFailure):
     """The command needs a running service, but none is running on this data. The text says what to do."""
 
 

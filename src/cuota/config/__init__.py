@@ -16,7 +16,7 @@ from cuota.config.provider import provider as read_provider
 from cuota.config.reading import SECRET_BYTES, Network, secret
 from cuota.config.table import SETTINGS
 from cuota.core.checkout.texting import TextLimits
-from cuota.core.expected import Expected
+from cuota.core.expected_failure import ExpectedFailure
 from cuota.core.operator.provider import ProviderRules
 from cuota.core.plan.hardship import HardshipPolicy
 from cuota.rails.senders import Senders
@@ -30,7 +30,7 @@ OWN_RAIL = "CUOTA_RAIL_"
 REQUIRED = "required"
 
 
-class BadSettings(Expected):
+class BadSettings(ExpectedFailure):
     """One or more settings are unknown or wrong. The text names each one and says what its value must be."""
 
 

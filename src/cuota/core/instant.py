@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
-from cuota.core.expected import Expected
+from cuota.core.expected_failure import ExpectedFailure
 
 UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 FARTHEST = timedelta(days=5 * 365 + 2)
@@ -18,7 +18,7 @@ _FORMS = (
 )
 
 
-class BadInstant(Expected, ValueError):
+class BadInstant(ExpectedFailure, ValueError):
     """The text is not an instant, or the clock cannot be moved to it. The message says why, and what is valid."""
 
 

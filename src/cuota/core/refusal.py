@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from cuota.core.expected import Expected
+from cuota.core.expected_failure import ExpectedFailure
 
 
 class Code(StrEnum):
@@ -56,7 +56,7 @@ class FieldError:
     message: str
 
 
-class Refused(Expected):
+class Refused(ExpectedFailure):
     """A request was refused. The exception contains what the client needs to correct the request.
 
     `facts` are additional members of the error body (`balances`, `original`), as JSON values.

@@ -13,7 +13,7 @@ from uuid import UUID
 
 import asyncpg
 
-from cuota.core.expected import Expected
+from cuota.core.expected_failure import ExpectedFailure
 from cuota.core.refusal import Code, Refused
 from cuota.db import row_security
 from cuota.db.deadlock import once_more
@@ -98,7 +98,7 @@ class Unreachable(Refused):
         super().__init__(Code.UNAVAILABLE, message, retry_after=1)
 
 
-class UnsafeDatabase(Expected):
+class UnsafeDatabase(ExpectedFailure):
     """The database must not be used: it could lose acknowledged data, or is not Cuota's. The text says what to do."""
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from cuota.core.expected import Expected
+from cuota.core.expected_failure import ExpectedFailure
 from cuota.core.wire.packed_text import pack, unpack
 
 _NONCE = 12
@@ -19,7 +19,7 @@ _NONCE = 12
 _KEY_ID = 3
 
 
-class WrongKey(Expected):
+class WrongKey(ExpectedFailure):
     """A stored secret was encrypted with another CUOTA_SECRET_KEY."""
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from cuota.core.expected import Expected
+from cuota.core.expected_failure import ExpectedFailure
 from cuota.rails.bank.files import FileBankRail
 from cuota.rails.bank.protocol import BankRail
 from cuota.rails.bank.rails import BoundedBankRail
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from cuota.rails.identity.provider import IdentityProvider
 
 
-class NoSuchRail(Expected):
+class NoSuchRail(ExpectedFailure):
     """A rail cannot be loaded or used. The text names the setting and says why."""
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import asyncpg
 
 from cuota import config
-from cuota.core.expected import Expected
+from cuota.core.expected_failure import ExpectedFailure
 from cuota.db import hosts, service_rights
 from cuota.db.backup import archive
 from cuota.db.backup.archive import Manifest
@@ -47,7 +47,7 @@ WHERE r.rolname !~ '^pg_' AND r.rolname <> current_user ORDER BY 1
 MEBIBYTE = 1 << 20
 
 
-class CannotBackUp(Expected):
+class CannotBackUp(ExpectedFailure):
     """No backup was written. The text says why."""
 
 

@@ -13,7 +13,7 @@ from typing import IO, Any
 import asyncpg
 
 from cuota import config
-from cuota.core.expected import Expected
+from cuota.core.expected_failure import ExpectedFailure
 from cuota.db import hosts
 from cuota.db.backup import archive
 from cuota.db.backup.archive import Manifest
@@ -36,7 +36,7 @@ _MAY_FILL = (
 )
 
 
-class CannotRestore(Expected):
+class CannotRestore(ExpectedFailure):
     """Nothing was restored. The text says why."""
 
 

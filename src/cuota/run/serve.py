@@ -24,7 +24,7 @@ from prometheus_client import multiprocess
 
 from cuota import config
 from cuota.config.reading import is_loopback, url_host
-from cuota.core.expected import Expected
+from cuota.core.expected_failure import ExpectedFailure
 from cuota.db.embedded.server import EmbeddedFailed, open_embedded
 from cuota.flows.merchant.sandbox_account import give_test_accounts
 from cuota.run import runtime
@@ -43,7 +43,7 @@ LEFT_BEHIND_SECONDS = 4.0
 MOST_UNSENT_BYTES = 64 * 1024
 
 
-class CannotServe(Expected):
+class CannotServe(ExpectedFailure):
     """The service cannot start or cannot continue. The text says what to do."""
 
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from cuota.core import money
 from cuota.core.dates import day as shown_day
-from cuota.core.expected import Expected
+from cuota.core.expected_failure import ExpectedFailure
 from cuota.core.installment import Installment, owed
 from cuota.core.plan.change import ChangeKind, PlanChange
 from cuota.core.plan.payday import Days
@@ -26,7 +26,7 @@ SMALLEST_PAYMENT = 100
 BETWEEN = (7, 31)
 
 
-class CannotChange(Expected):
+class CannotChange(ExpectedFailure):
     """The plan cannot be changed in this way, and nothing was changed. `field` is the wrong part of the request, or empty."""
 
     def __init__(self, text: str, field: str = "") -> None:

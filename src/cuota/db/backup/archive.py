@@ -12,14 +12,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
-from cuota.core.expected import Expected
+from cuota.core.expected_failure import ExpectedFailure
 
 FORMAT = "cuota-backup/1"
 DUMP, KEY, MANIFEST = "database.dump", "secret.key", "manifest.json"
 CHUNK = 1 << 20
 
 
-class BadArchive(Expected):
+class BadArchive(ExpectedFailure):
     """The file is not a backup, or it is damaged. The text says what is wrong."""
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from cuota.core.expected import Expected
+from cuota.core.expected_failure import ExpectedFailure
 from cuota.db.embedded.programs import binaries
 
 
-class ProgramFailed(Expected):
+class ProgramFailed(ExpectedFailure):
     """A PostgreSQL program failed. The text contains the program's error message."""
 
 

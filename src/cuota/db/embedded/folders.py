@@ -10,7 +10,7 @@ import stat
 from pathlib import Path
 from typing import NamedTuple
 
-from cuota.core.expected import Expected
+from cuota.core.expected_failure import ExpectedFailure
 
 OWNER = "cuota_owner"
 # The database role of the service. It owns no tables.
@@ -21,7 +21,7 @@ PORT = 5432
 _SOCKET_PATH_BYTES = 103
 
 
-class EmbeddedFailed(Expected):
+class EmbeddedFailed(ExpectedFailure):
     """The embedded PostgreSQL cannot be used. The text says why, and what to do."""
 
 

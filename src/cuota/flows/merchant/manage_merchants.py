@@ -11,7 +11,7 @@ from uuid import UUID
 import asyncpg
 
 from cuota.core import money
-from cuota.core.expected import Expected
+from cuota.core.expected_failure import ExpectedFailure
 from cuota.core.merchant import BodyProfile, Merchant, Onboarding
 from cuota.db.merchant import credentials, merchants
 from cuota.db.merchant.credentials import Credential
@@ -24,7 +24,7 @@ from cuota.flows.merchant.sandbox_account import give_test_account
 LARGEST = 100_000_000_000
 
 
-class BadMerchant(Expected):
+class BadMerchant(ExpectedFailure):
     """The operator's request cannot be carried out. The text says what to do."""
 
 

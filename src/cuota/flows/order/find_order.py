@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from cuota.core.expected import Expected
+from cuota.core.expected_failure import ExpectedFailure
 from cuota.db.order import story
 from cuota.db.risk import decisions
 from cuota.flows.context import Context
 
 
-class NothingToExplain(Expected):
+class NothingToExplain(ExpectedFailure):
     """There is no such order or decision, or it has no plan or letter to show. The text says which."""
 
 

@@ -15,7 +15,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from cuota.core.checkout.referral import Answered, approve_review, decline_review
-from cuota.core.expected import Expected
+from cuota.core.expected_failure import ExpectedFailure
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
 from cuota.core.plan.notice import Notice, NoticeKind
@@ -35,11 +35,11 @@ _HOW = {
 }
 
 
-class NoReview(Expected):
+class NoReview(ExpectedFailure):
     """The order was never referred to a person."""
 
 
-class ReviewEnded(Expected):
+class ReviewEnded(ExpectedFailure):
     """The review was already answered, or its order has ended. The text describes the result."""
 
 

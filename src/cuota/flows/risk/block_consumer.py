@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from cuota.core.expected import Expected
+from cuota.core.expected_failure import ExpectedFailure
 from cuota.core.risk.block import Block, BlockKind
 from cuota.db.order import orders
 from cuota.db.risk import blocks, reservations
@@ -25,7 +25,7 @@ PATIENCE_SECONDS = 10.0
 PAUSE_SECONDS = 0.05
 
 
-class CannotBlock(Expected):
+class CannotBlock(ExpectedFailure):
     """The consumer cannot be blocked or unblocked in this way.
 
     Nothing was changed. `field` is the wrong part of the request, or empty.

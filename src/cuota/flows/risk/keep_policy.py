@@ -7,7 +7,7 @@ from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
-from cuota.core.expected import Expected
+from cuota.core.expected_failure import ExpectedFailure
 from cuota.core.risk.policy import BadPolicy, Policy, load_policy
 from cuota.db.merchant import last_served
 from cuota.db.risk import policies
@@ -18,7 +18,7 @@ STANDARD = "standard.toml"
 log = logging.getLogger("cuota.risk")
 
 
-class WrongPolicy(Expected):
+class WrongPolicy(ExpectedFailure):
     """A policy that cannot be used. The text names the file and says what to do."""
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID
 
-from cuota.core.expected import Expected
+from cuota.core.expected_failure import ExpectedFailure
 from cuota.core.installment import COUNT, DAYS_BETWEEN
 from cuota.core.order.order import Status
 from cuota.core.plan.collection import RETRIES
@@ -33,7 +33,7 @@ MATURES_AFTER = _LAST_DAY + timedelta(days=18)
 assert _LAST_DAY + sum(RETRIES, timedelta()) < MATURES_AFTER
 
 
-class NotProved(Expected):
+class NotProved(ExpectedFailure):
     """Advanced Approvals cannot be turned on. `reasons` are sentences; the text contains each on its own line."""
 
     def __init__(self, *reasons: str) -> None:

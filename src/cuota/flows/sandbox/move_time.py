@@ -14,7 +14,7 @@ from typing import Any
 
 import asyncpg
 
-from cuota.core.expected import Expected
+from cuota.core.expected_failure import ExpectedFailure
 from cuota.db.locks import JOBS_LOCK, MOVER_LOCK
 from cuota.db.pool import Connection
 from cuota.db.sandbox import clock
@@ -35,7 +35,7 @@ assert max(LONGEST_SECONDS, bounded.SECONDS, bounded.MESSAGE_SECONDS) < WORKERS_
 assert clock.LEASE.total_seconds() > 3 * HEARTBEAT_SECONDS
 
 
-class CannotMoveTime(Expected):
+class CannotMoveTime(ExpectedFailure):
     """The clock was not moved. The text says why."""
 
 

@@ -3,5 +3,5 @@
 from __future__ import annotations
 
 
-class Expected(Exception):
+class ExpectedFailure(Exception):
     """A failure that is no bug. Its text says what is wrong and what to do; a command prints it in one line."""
