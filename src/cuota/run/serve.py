@@ -16,7 +16,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from types import FrameType
 from typing import Any
 
 import httpx
@@ -28,6 +27,7 @@ from cuota.core.expected_failure import ExpectedFailure
 from cuota.db.embedded.server import EmbeddedFailed, open_embedded
 from cuota.flows.merchant.sandbox_account import give_test_accounts
 from cuota.run import runtime
+from cuota.run.signals import StopSignal, handle_signals, until_signal
 from cuota.run.stopping import STOP_SECONDS
 from cuota.run.workers import ForkServer, WorkerProcess
 
@@ -75,14 +75,6 @@ class Serving:
                 worker.wait(time.monotonic() + KILL_SECONDS)
         for worker in self.workers:
             worker.close()
-
-
-class _Stop(SystemExit):
-    """SIGTERM or Ctrl-C. In its callbacks, asyncio passes on no exception but SystemExit and KeyboardInterrupt."""
-
-
-def _on_signal(_number: int, _frame: FrameType | None) -> None:
-    raise _Stop
 
 
 def _bind(listener: socket.socket, host: str, port: int) -> None:
@@ -140,8 +132,7 @@ def serve(
     listen = f"http://{_shown(listener, host)}"
     settings = config.load(listen=listen)
     watched = _watched(settings)
-    signal.signal(signal.SIGTERM, _on_signal)
-    signal.signal(signal.SIGINT, _on_signal)
+    handle_signals()
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(_metrics_folder())
@@ -149,8 +140,9 @@ def serve(
             # The fork server loads the code of the workers while this process prepares the database.
             fork_server = ForkServer(listen, listeners)
             stack.callback(fork_server.close)
+            fork_server.start()
             where = stack.enter_context(runtime.database(settings))
-            policy = asyncio.run(_prepared(settings, where))
+            policy = asyncio.run(until_signal(_prepared(settings, where)))
             serving = Serving(settings, listeners, fork_server)
             stack.callback(serving.stop)
             for _ in range(workers):
@@ -164,7 +156,7 @@ def serve(
             else:
                 when_ready(settings)
             _keep_running(serving)
-        except _Stop:
+        except StopSignal:
             # A second Ctrl-C while stopping changes nothing, because stopping takes a bounded time anyway.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             signal.signal(signal.SIGTERM, signal.SIG_IGN)

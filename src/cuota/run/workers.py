@@ -16,7 +16,9 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+
+from cuota.run.signals import signals_held
 
 PID = struct.Struct("!i")
 # The fork server has this long to end after its last worker. It has nothing else to do.
@@ -96,32 +98,36 @@ class ForkServer:
     def __init__(self, listen: str, listeners: Sequence[socket.socket]) -> None:
         self._listen = listen
         self._listeners = listeners
-        self._start()
+        self._link = socket.socket()
+        self._process: subprocess.Popen[bytes] | None = None
 
-    def _start(self) -> None:
+    def start(self) -> None:
+        """Start the process. Call `close` in any case, even if this raises an exception."""
         self._link, theirs = socket.socketpair()
         command = [sys.executable, "-m", "cuota.run.fork_server", self._listen, str(theirs.fileno())]
         # Worker processes never migrate, so they do not get the owner's password.
         environment = {
             name: value for name, value in os.environ.items() if name != "CUOTA_DATABASE_OWNER_URL"
         }
-        with theirs, _signals_held():
+        with theirs, signals_held():
             self._process = subprocess.Popen(command, env=environment, pass_fds=[theirs.fileno()])  # noqa: S603
 
     def keep_running(self) -> None:
         """Start another fork server if this one was killed."""
-        if self._process.poll() is not None:
+        if self._process is None or self._process.poll() is not None:
             self._link.close()
-            self._start()
+            self.start()
 
     def killed_by(self) -> int:
         """Return the signal that killed the fork server, or 0."""
-        return max(0, -(self._process.poll() or 0))
+        code = None if self._process is None else self._process.poll()
+        return max(0, -(code or 0))
 
     def kill(self) -> None:
         """Kill the fork server. Workers that it has not forked yet count as ended."""
-        self._process.kill()
-        self._process.wait()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
 
     def fork(self) -> WorkerProcess:
         """Start one more worker process."""
@@ -130,7 +136,7 @@ class ForkServer:
             try:
                 self._send(theirs)
             except ConnectionError:
-                self._process.wait()
+                self.kill()
                 self.keep_running()
                 self._send(theirs)
         return WorkerProcess(ours)
@@ -143,16 +149,7 @@ class ForkServer:
         """End the fork server, after the last worker."""
         self._link.close()
         try:
-            self._process.wait(LAST_SECONDS)
+            if self._process is not None:
+                self._process.wait(LAST_SECONDS)
         except subprocess.TimeoutExpired:
             self.kill()
-
-
-@contextlib.contextmanager
-def _signals_held() -> Iterator[None]:
-    """Hold Ctrl-C and SIGTERM back. A process that is started meanwhile does not get them until it is ready for them."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,0 +1,64 @@
+"""How `cuota serve` is told to stop: SIGTERM, or Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Coroutine, Iterator
+from types import FrameType
+from typing import Any, TypeVar
+
+STOPS = (signal.SIGTERM, signal.SIGINT)
+T = TypeVar("T")
+
+
+class StopSignal(Exception):
+    """SIGTERM or Ctrl-C."""
+
+
+def _on_signal(_number: int, _frame: FrameType | None) -> None:
+    raise StopSignal
+
+
+def handle_signals() -> None:
+    """Raise StopSignal at SIGTERM and Ctrl-C."""
+    for number in STOPS:
+        signal.signal(number, _on_signal)
+
+
+@contextlib.contextmanager
+def signals_held() -> Iterator[None]:
+    """Hold SIGTERM and Ctrl-C back until the end of the block. A process that is started in it holds them until it is ready."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+async def until_signal(work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of the work. At SIGTERM and Ctrl-C, cancel it and raise StopSignal.
+
+    An exception that a signal handler raises in the middle of an event loop could be lost, or break what it interrupts.
+    """
+    loop, task, stopped = asyncio.get_running_loop(), asyncio.ensure_future(work), False
+
+    def stop() -> None:
+        nonlocal stopped
+        stopped = True
+        task.cancel()
+
+    for number in STOPS:
+        loop.add_signal_handler(number, stop)
+    try:
+        return await task
+    except (asyncio.CancelledError, Exception):
+        if stopped:
+            raise StopSignal from None
+        raise
+    finally:
+        with signals_held():
+            for number in STOPS:
+                loop.remove_signal_handler(number)
+            handle_signals()
