@@ -99,7 +99,7 @@ async def test_no_operation_is_lost_when_a_worker_is_killed_and_the_worker_is_re
 ) -> None:
     (before,) = served.workers()
     clients, headers = await under_load(served, merchant, lambda: kill(before))
-    until(lambda: answers(served))
+    until(served.answers)
     (after,) = served.workers()
     assert after != before
     await hold_to_account(served, clients, headers)
@@ -110,7 +110,7 @@ async def test_no_operation_is_lost_when_postgres_is_killed_and_postgres_starts_
 ) -> None:
     before = served.postmaster
     clients, headers = await under_load(served, merchant, lambda: kill(before))
-    until(lambda: answers(served) and served.postmaster != before)
+    until(lambda: served.answers() and served.postmaster != before)
     await hold_to_account(served, clients, headers)
 
 
@@ -138,10 +138,3 @@ async def test_no_operation_is_lost_when_all_processes_are_killed_and_the_servic
 
     clients, headers = await under_load(served, merchant, strike)
     await hold_to_account(served, clients, headers)
-
-
-def answers(served: Service) -> bool:
-    try:
-        return httpx.get(f"{served.url}/health/ready", trust_env=False, timeout=2).status_code == 200
-    except httpx.TransportError:
-        return False

@@ -9,12 +9,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import httpx
 import pytest
 
 from cuota.run.stopping import STOP_SECONDS
+from support.db.embedded_processes import lives
 from support.faults.served import ORDER, Service, service, token, until
 
 pytestmark = pytest.mark.faults
@@ -77,7 +77,7 @@ def test_a_stop_kills_a_worker_that_hangs_in_less_than_10_seconds(
     process.send_signal(signal.SIGTERM)
     # The hung worker never ends by itself, so this returns only because the service stopped waiting for it.
     assert process.wait(120) == 0
-    assert not _lives(hangs)
+    assert not lives(hangs)
     assert STOP_SECONDS < 10
 
 
@@ -111,12 +111,5 @@ def test_no_worker_keeps_running_if_the_parent_is_killed_while_the_workers_start
     workers = served.workers()
     parent.kill()
     parent.wait()
-    until(lambda: not any(_lives(pid) for pid in workers))
+    until(lambda: not any(lives(pid) for pid in workers))
     served.start()
-
-
-def _lives(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False

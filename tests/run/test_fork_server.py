@@ -14,6 +14,7 @@ import httpx
 import psutil
 import pytest
 
+from support.db.embedded_processes import lives
 from support.faults.served import Service, children, fork_servers_of, service, until, workers_of
 
 ASKED = 40
@@ -35,7 +36,7 @@ def running(served: Service) -> Service:
 def replaced(running: Service, killed: int) -> list[int]:
     """Wait until two workers run again, and return them."""
     until(lambda: len(running.workers()) == 2 and killed not in running.workers())
-    until(lambda: httpx.get(f"{running.url}/health/ready", trust_env=False, timeout=60).status_code == 200)
+    until(running.answers)
     return running.workers()
 
 
@@ -44,6 +45,11 @@ def counted(running: Service) -> int:
     text = httpx.get(f"{running.url}/metrics", trust_env=False, timeout=60).text
     found = re.search(r'cuota_requests_total\{method="GET",route="/docs",status="200"\} ([0-9.]+)', text)
     return int(float(found[1])) if found else 0
+
+
+def listening(pid: int) -> bool:
+    """True if a process holds a listening socket."""
+    return any(each.status == psutil.CONN_LISTEN for each in psutil.Process(pid).net_connections("tcp"))
 
 
 def test_the_same_fork_server_replaces_a_killed_worker_and_each_worker_counts_for_itself(
@@ -71,12 +77,12 @@ def test_without_the_fork_server_the_workers_go_on_and_another_fork_server_repla
     (fork_server,) = fork_servers_of(parent)
     os.kill(fork_server, signal.SIGKILL)
     until(lambda: fork_servers_of(parent) not in ([], [fork_server]))
-    assert httpx.get(f"{running.url}/health/ready", trust_env=False, timeout=60).status_code == 200
+    assert running.answers()
     assert all(Path(f"/proc/{worker}").exists() for worker in before)
     for worker in before:
         os.kill(worker, signal.SIGKILL)
     until(lambda: len(workers_of(parent)) == 2)
-    until(lambda: _answers(running))
+    until(running.answers)
     process = running.started[-1]
     process.terminate()
     assert process.wait(60) == 0
@@ -86,15 +92,8 @@ def test_the_fork_server_holds_no_listening_socket_in_which_connections_could_wa
     running: Service,
 ) -> None:
     (fork_server,) = fork_servers_of(running.started[-1].pid)
-    listening = [
-        each.fd
-        for each in psutil.Process(running.workers()[0]).net_connections("tcp")
-        if each.status == "LISTEN"
-    ]
-    assert listening
-    assert [
-        each for each in psutil.Process(fork_server).net_connections("tcp") if each.status == "LISTEN"
-    ] == []
+    assert listening(running.workers()[0])
+    assert not listening(fork_server)
 
 
 def test_a_fork_server_that_hangs_delays_no_stop_and_no_worker_outlives_the_service(running: Service) -> None:
@@ -107,7 +106,7 @@ def test_a_fork_server_that_hangs_delays_no_stop_and_no_worker_outlives_the_serv
     started = [*workers_of(process.pid), fork_server]
     process.terminate()
     assert process.wait(60) == 0
-    until(lambda: not any(_lives(pid) for pid in started))
+    until(lambda: not any(lives(pid) for pid in started))
 
 
 @pytest.mark.parametrize(
@@ -133,7 +132,7 @@ def test_an_end_while_the_fork_server_loads_leaves_no_process_and_prints_nothing
     else:
         parent.send_signal(number)
     assert parent.wait(60) == (-number if number is signal.SIGKILL else 0)
-    until(lambda: not any(_lives(pid) for pid in started))
+    until(lambda: not any(lives(pid) for pid in started))
     assert served.errors() == before
 
 
@@ -152,17 +151,3 @@ for _ in range(2):
     )
     first, second = done.stdout.split()
     assert first != second
-
-
-def _answers(running: Service) -> bool:
-    try:
-        return httpx.get(f"{running.url}/health/ready", trust_env=False, timeout=60).status_code == 200
-    except httpx.TransportError:
-        return False
-
-
-def _lives(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Page, expect
 
+from support.browser.screens import broken_rules
 from support.makers import Merchant, Running
 from support.sdk_browser.hands import (
     CARD_THAT_PAYS,
@@ -25,13 +25,6 @@ from support.sdk_browser.merchant_site import Site
 
 pytestmark = pytest.mark.browser
 LOOKS = pytest.mark.parametrize("scheme", ["light", "dark"])
-
-
-async def broken_rules(page: Page) -> list[str]:
-    """Return axe's findings about the page and the modal. Other tests check the pages of the frame in separate
-    windows."""
-    found = (await Axe().run(page)).response["violations"]
-    return [f"{each['id']}: {[node['html'] for node in each['nodes']]}" for each in found]
 
 
 async def test_a_purchase_by_the_button_works_without_a_mouse(

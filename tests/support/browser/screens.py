@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
-from axe_playwright_python.async_playwright import Axe
+from axe_playwright_python.base import AXE_SCRIPT
 from playwright.async_api import Page, ViewportSize
 
 from support.browser.tabs import PHONE
@@ -32,7 +31,7 @@ class Screen:
         await page.emulate_media(color_scheme=self.scheme)
 
 
-# Both sizes and both color schemes have all rules once. The last screen is the one of a new tab (conftest.py).
+# Each size and each color scheme is checked with all rules once. The last screen is that of a new tab (conftest.py).
 SCREENS = (
     Screen("wide, dark", WIDE, "dark"),
     Screen("wide, light", WIDE, "light", OF_COLORS),
@@ -42,33 +41,26 @@ SCREENS = (
 
 
 async def each_screen(page: Page) -> AsyncIterator[Screen]:
-    """Show the loaded page on one screen after the other, and at last on a phone's, as before."""
+    """Show the loaded page on each screen. At the end, the page has the screen of a new tab again."""
     for screen in SCREENS:
         await screen.show(page)
         yield screen
 
 
-@cache
-def _axe() -> Axe:
-    return Axe()
-
-
-async def violations(page: Page, rules: tuple[str, ...] | None = None) -> list[dict[str, Any]]:
-    """Return what axe finds on the page as it is now. `rules` are the rules to check (None: all)."""
+async def broken_rules(page: Page, rules: tuple[str, ...] | None = None) -> list[str]:
+    """Return what axe finds on the page as it is now: each broken rule with its elements. `rules` are the rules to check (None: all)."""
     if not await page.evaluate("'axe' in window"):
-        await page.evaluate(_axe().axe_script)
+        await page.evaluate(AXE_SCRIPT)
     options: dict[str, Any] = {"resultTypes": ["violations"]}
     if rules is not None:
         options["runOnly"] = {"type": "rule", "values": list(rules)}
     found = await page.evaluate("async options => (await axe.run(options)).violations", options)
-    return cast("list[dict[str, Any]]", found)
+    return [f"{each['id']}: {[node['html'] for node in each['nodes']]}" for each in found]
 
 
 async def problems(page: Page, rules: tuple[str, ...] | None = None) -> list[str]:
-    """Return one text for each problem of the page as it is now: wider than its screen, or against a rule of axe."""
-    found = [
-        f"{each['id']}: {[node['html'] for node in each['nodes']]}" for each in await violations(page, rules)
-    ]
+    """Return the broken rules of axe, and whether the page is wider than its screen."""
+    found = await broken_rules(page, rules)
     if await page.evaluate("document.documentElement.scrollWidth > innerWidth"):
         found.append("wider than the screen")
     return found

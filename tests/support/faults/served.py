@@ -117,6 +117,13 @@ class Service:
         assert json.loads(line)["ready"] is True
         return process
 
+    def answers(self) -> bool:
+        """True if the service is ready."""
+        try:
+            return httpx.get(f"{self.url}/health/ready", trust_env=False, timeout=60).status_code == 200
+        except httpx.TransportError:
+            return False
+
     def errors(self) -> str:
         return (self.data.parent / "errors.log").read_text()
 
