@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 from cuota.commands.parsers import EXIT_CODES, Add, adder
@@ -26,166 +28,84 @@ class Groups:
         return adder(parser.add_subparsers(required=True))
 
 
-def _service(groups: Groups) -> None:
-    from cuota.commands import service
-
-    service.register(groups.add)
+Adds = Callable[[Groups], None]
 
 
-def _work(groups: Groups) -> None:
-    from cuota.commands import work
-
-    work.register(groups.add)
+def _load(module: str) -> Any:
+    return importlib.import_module(f"cuota.commands.{module}")
 
 
-def _demo(groups: Groups) -> None:
-    from cuota.commands import demo
+@cache
+def _module(module: str) -> Adds:
+    """Return what adds the commands of a module. Two commands of one module get the same function."""
+    return lambda groups: _load(module).register(groups.add)
 
-    demo.register(groups.add)
+
+def _group(module: str, name: str, text: str) -> Adds:
+    """Return what adds a group of commands, all of which are in one module."""
+    return lambda groups: _load(module).register(groups.group(name, text))
 
 
 def _merchant(groups: Groups) -> None:
-    from cuota.commands import (
-        approvals,
-        merchant_bank,
-        merchant_secrets,
-        merchant_suspend,
-        merchant_terms,
-        merchants,
-        money,
-    )
-
     merchant = groups.group("merchant", "create and manage merchants")
-    for each in (merchants, merchant_bank, merchant_secrets, merchant_suspend, merchant_terms):
-        each.register(merchant)
-    money.register_merchant(merchant)
-    approvals.register_merchant(merchant)
-
-
-def _approvals(groups: Groups) -> None:
-    from cuota.commands import approvals
-
-    approvals.register(groups.group("approvals", "judge the data that merchants send about their customers"))
-
-
-def _consumer(groups: Groups) -> None:
-    from cuota.commands import consumers
-
-    consumers.register(groups.group("consumer", "export or erase a person's data, or block a person"))
-
-
-def _sandbox(groups: Groups) -> None:
-    from cuota.commands import sandbox
-
-    sandbox.register(groups.group("sandbox", "tools for the sandbox"))
+    for each in ("merchants", "merchant_bank", "merchant_secrets", "merchant_suspend", "merchant_terms"):
+        _load(each).register(merchant)
+    _load("money").register_merchant(merchant)
+    _load("approvals").register_merchant(merchant)
 
 
 def _events(groups: Groups) -> None:
-    from cuota.commands import events
-
+    events = _load("events")
     events.register_listen(groups.add)
     events.register_webhook(groups.group("webhook", "send webhooks again"))
 
 
 def _keys(groups: Groups) -> None:
-    from cuota.commands import keys, operate
-
     keyring = groups.group("keys", "the token issuer's signing keys, and the key that encrypts secrets")
-    operate.register_keys(keyring)
-    keys.register(keyring)
-
-
-def _operate(groups: Groups) -> None:
-    from cuota.commands import operate
-
-    operate.register(groups.add)
-
-
-def _books(groups: Groups) -> None:
-    from cuota.commands import money
-
-    money.register(groups.add)
-
-
-def _rails(groups: Groups) -> None:
-    from cuota.commands import rails
-
-    rails.register(groups.add)
-
-
-def _payouts(groups: Groups) -> None:
-    from cuota.commands import payouts
-
-    payouts.register(groups.add)
-
-
-def _payout_export(groups: Groups) -> None:
-    from cuota.commands import payout_export
-
-    payout_export.register(groups.add)
-
-
-def _backup(groups: Groups) -> None:
-    from cuota.commands import backup
-
-    backup.register(groups.add)
-
-
-def _bank(groups: Groups) -> None:
-    from cuota.commands import bank
-
-    bank.register(groups.group("bank", "files for a bank, and the reports that it sends back"))
-
-
-def _desk(groups: Groups) -> None:
-    from cuota.commands import desk
-
-    desk.register(groups.group("desk", "the merchant's dashboard: sign-in links and invitations"))
-
-
-def _dispute(groups: Groups) -> None:
-    from cuota.commands import disputes
-
-    disputes.register(
-        groups.group("dispute", "disputes about orders: open, decide, list, and act for one side")
-    )
-
-
-def _plan(groups: Groups) -> None:
-    from cuota.commands import plans
-
-    plans.register(groups.group("plan", "change an agreed plan"))
+    _load("operate").register_keys(keyring)
+    _load("keys").register(keyring)
 
 
 def _risk(groups: Groups) -> None:
-    from cuota.commands import risk
-
+    risk = _load("risk")
     risk.register_explain(groups.group("explain", "explain what happened and why, with the numbers"))
     risk.register_policy(groups.group("policy", "risk policies"))
     risk.register(groups.add)
 
 
-def _review(groups: Groups) -> None:
-    from cuota.commands import reviews
-
-    reviews.register(groups.group("review", "orders that wait for a person: list, approve, decline"))
-
-
-def _time(groups: Groups) -> None:
-    from cuota.commands import time
-
-    time.register(groups.add)
-
-
-# Who adds each command. A run of one command loads the code of that command only.
-COMMANDS: dict[str, Callable[[Groups], None]] = {
-    "serve": _service, "work": _work, "demo": _demo, "merchant": _merchant, "approvals": _approvals,
-    "consumer": _consumer, "sandbox": _sandbox, "listen": _events, "webhook": _events, "keys": _keys,
-    "verify": _operate, "card-refunds": _operate, "migrate": _operate, "books": _books, "rails": _rails,
-    "payouts": _payouts, "payout-export": _payout_export, "backup": _backup, "restore": _backup, "bank": _bank,
-    "desk": _desk, "dispute": _dispute, "plan": _plan, "explain": _risk, "policy": _risk, "decide": _risk,
-    "review": _review, "time": _time,
-}  # fmt: skip
+# What adds each command to the parser. A run of one command loads the code of that command only.
+COMMANDS: dict[str, Adds] = {
+    "serve": _module("service"),
+    "work": _module("work"),
+    "demo": _module("demo"),
+    "merchant": _merchant,
+    "approvals": _group("approvals", "approvals", "judge the data that merchants send about their customers"),
+    "consumer": _group("consumers", "consumer", "export or erase a person's data, or block a person"),
+    "sandbox": _group("sandbox", "sandbox", "tools for the sandbox"),
+    "listen": _events,
+    "webhook": _events,
+    "keys": _keys,
+    "verify": _module("operate"),
+    "card-refunds": _module("operate"),
+    "migrate": _module("operate"),
+    "books": _module("money"),
+    "rails": _module("rails"),
+    "payouts": _module("payouts"),
+    "payout-export": _module("payout_export"),
+    "backup": _module("backup"),
+    "restore": _module("backup"),
+    "bank": _group("bank", "bank", "files for a bank, and the reports that it sends back"),
+    "desk": _group("desk", "desk", "the merchant's dashboard: sign-in links and invitations"),
+    "dispute": _group(
+        "disputes", "dispute", "disputes about orders: open, decide, list, and act for one side"
+    ),
+    "plan": _group("plans", "plan", "change an agreed plan"),
+    "explain": _risk,
+    "policy": _risk,
+    "decide": _risk,
+    "review": _group("reviews", "review", "orders that wait for a person: list, approve, decline"),
+    "time": _module("time"),
+}
 
 
 def make_parser(command: str = "") -> argparse.ArgumentParser:
@@ -198,9 +118,8 @@ def make_parser(command: str = "") -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     groups = Groups(whole)
-    needed = [COMMANDS[command]] if command in COMMANDS else list(dict.fromkeys(COMMANDS.values()))
-    for add in needed:
-        add(groups)
+    for adds in [COMMANDS[command]] if command in COMMANDS else dict.fromkeys(COMMANDS.values()):
+        adds(groups)
     return whole
 
 
@@ -233,7 +152,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _lost(problem: Exception) -> bool:
-    """Return whether the connection to the database was lost."""
-    from cuota.db.pool import LOST
-
-    return isinstance(problem, LOST)
+    """Return whether the connection to the database was lost. Only now, the code of the database is needed."""
+    return isinstance(problem, importlib.import_module("cuota.db.pool").LOST)

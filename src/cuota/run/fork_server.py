@@ -26,7 +26,7 @@ def main() -> int:
     # A stop of the whole process group reaches this process, too. `cuota serve` decides what happens.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    # `cuota serve` has held the signals back while this process was loading.
+    # `cuota serve` blocked both signals for the time of loading.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
     # The kernel removes ended workers.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)

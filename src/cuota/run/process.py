@@ -222,7 +222,7 @@ def _watch_work(ended: asyncio.Task[None], server: uvicorn.Server) -> None:
 
 
 async def _stop_without(link: socket.socket, server: uvicorn.Server) -> None:
-    """Stop when `cuota serve` is gone: its end closes the socket, through which it never sends anything."""
+    """Stop when `cuota serve` shuts down its side of the socket, or is gone. `cuota serve` never sends anything on it."""
     link.setblocking(False)
     with contextlib.suppress(ConnectionError):
         await asyncio.get_running_loop().sock_recv(link, 1)

@@ -68,7 +68,7 @@ class Serving:
             worker.stop()
         until = time.monotonic() + STOP_SECONDS
         if not all(worker.wait(until) for worker in self.workers):
-            # It may still have to fork one of them.
+            # A worker without a process id may still be forked, so the fork server is killed first.
             self.fork_server.kill()
             for worker in self.workers:
                 worker.kill()

@@ -29,7 +29,7 @@ def handle_signals() -> None:
 
 @contextlib.contextmanager
 def signals_held() -> Iterator[None]:
-    """Hold SIGTERM and Ctrl-C back until the end of the block. A process that is started in it holds them until it is ready."""
+    """Delay SIGTERM and Ctrl-C until the end of the block. A process that the block starts delays them until it unblocks them itself."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
     try:
         yield
@@ -40,7 +40,7 @@ def signals_held() -> Iterator[None]:
 async def until_signal(work: Coroutine[Any, Any, T]) -> T:
     """Return the result of the work. At SIGTERM and Ctrl-C, cancel it and raise StopSignal.
 
-    An exception that a signal handler raises in the middle of an event loop could be lost, or break what it interrupts.
+    A signal handler must not raise an exception inside an event loop: the loop could lose the exception, or break.
     """
     loop, task, stopped = asyncio.get_running_loop(), asyncio.ensure_future(work), False
 

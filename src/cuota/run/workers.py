@@ -2,7 +2,7 @@
 
 One process, the fork server (`fork_server.py`), loads the service's code once and forks every worker. A new worker is then ready
 within a tenth of a second instead of a second, and the workers share the memory of the loaded code. `cuota serve` and each worker
-share a pair of sockets: when one of the two ends, its socket closes, and the other one learns that.
+share a pair of sockets. When one of the two processes ends, its socket closes, and the other process can see that.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from cuota.run.signals import signals_held
 
 PID = struct.Struct("!i")
-# The fork server has this long to end after its last worker. It has nothing else to do.
+# The fork server is killed if it has not ended this long after its last worker.
 LAST_SECONDS = 0.5
 
 
