@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 
 from cuota.run.stopping import STOP_SECONDS
 from support.db.embedded_processes import lives
+from support.faults.books import books
 from support.faults.served import ORDER, Service, service, token, until
 
 pytestmark = pytest.mark.faults
@@ -65,6 +67,43 @@ async def test_no_request_is_lost_after_sigterm_under_load_and_the_exit_code_is_
     assert [lost for client in clients for lost in client.lost] == []
     assert code == 0
     until(lambda: not (served.data / "pg" / "postmaster.pid").exists())
+
+
+async def last_call(url: str, headers: dict[str, str], stopping: asyncio.Event, later: float) -> int:
+    """Open a connection with one call, and send another one this many seconds after the stop. Return how many were answered."""
+    async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=60, headers=headers) as http:
+        answered = [await http.get("/order/unknown")]
+        await stopping.wait()
+        await asyncio.sleep(later)
+        with contextlib.suppress(httpx.TransportError):
+            answered.append(await http.get("/order/unknown"))
+    return len(answered)
+
+
+async def test_the_request_log_holds_the_last_calls_that_were_answered_during_a_stop(served: Service) -> None:
+    if served.started[-1].poll() is not None:
+        served.start(workers=2)
+    merchant = served.merchant()
+    person = ("--role", "owner", "--name", "Ada", "--email", "ada@shop.example")
+    assert served.run("desk", "invite", "--merchant", merchant["merchantId"], *person).returncode == 0
+    headers, stopping = token(served.url, merchant), asyncio.Event()
+    # From one second after the stop, every twentieth of a second, until the workers have closed all connections.
+    calls = [asyncio.create_task(last_call(served.url, headers, stopping, 1 + at / 20)) for at in range(24)]
+    await asyncio.sleep(0.5)
+    process = served.started[-1]
+    process.send_signal(signal.SIGTERM)
+    stopping.set()
+    answered = sum(await asyncio.gather(*calls))
+    assert await asyncio.to_thread(process.wait, 60) == 0
+    assert answered > len(calls)
+
+    def logged() -> object:
+        with books(served.data) as opened:
+            return opened.one(
+                "SELECT count(*) FROM api_requests WHERE merchant_id = $1::text::uuid", merchant["merchantId"]
+            )
+
+    assert await asyncio.to_thread(logged) == answered
 
 
 def test_a_stop_kills_a_worker_that_hangs_in_less_than_10_seconds(

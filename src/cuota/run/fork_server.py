@@ -21,7 +21,7 @@ MOST_DESCRIPTORS = 3
 
 
 def main() -> int:
-    """Fork workers until `cuota serve` is gone and the last worker has ended. Each worker returns from here as well."""
+    """Fork workers until `cuota serve` is gone and the last worker has ended. Each worker runs and ends in here as well."""
     listen = sys.argv[1]
     # A stop of the whole process group reaches this process, too. `cuota serve` decides what happens.
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -46,7 +46,9 @@ def main() -> int:
         worker.sendall(PID.pack(os.getpid()))
     except ConnectionError:
         return 0  # `cuota serve` is gone
-    return serve_requests(listen, listeners, worker)
+    code = serve_requests(listen, listeners, worker)
+    # A thread may still look up the address of a webhook's receiver. Python would wait for the answer.
+    os._exit(code)
 
 
 def _fork_workers(link: socket.socket) -> list[int]:

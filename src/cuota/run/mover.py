@@ -7,7 +7,6 @@ Its background jobs pause, as in every process.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Coroutine
 from typing import Any
@@ -23,17 +22,19 @@ from cuota.work.advance import Advanced
 
 # The page waits for a short move. During a longer move, the page shows the progress.
 WAIT_SECONDS = 2.5
+# A process that ends waits this long for a move to reach the next instant.
+CLOSE_SECONDS = 1.0
 ONLY_THE_OWNER = "Only the owner of the tables can do that, and this service does not connect as the owner. Use cuota time instead."
 log = logging.getLogger("cuota.clock")
 
 
 class DeskMover:
-    """Moves the clock, and saves and restores forks, one at a time."""
+    """Moves the clock, and saves and restores forks, one at a time. `stop` ends a move at the next instant."""
 
-    def __init__(self, settings: Settings, where: dict[str, Any]) -> None:
+    def __init__(self, settings: Settings, where: dict[str, Any], stop: asyncio.Event) -> None:
         self._settings = settings
         self._where = where
-        self._stop = asyncio.Event()
+        self._stop = stop
         self._task: asyncio.Task[Any] | None = None
 
     async def start(self, target: TargetInstant) -> bool:
@@ -79,11 +80,12 @@ class DeskMover:
             return await traveler.to(target, self._stop)
 
     async def close(self) -> None:
-        """Stop the move at the next instant, because the process ends."""
-        self._stop.set()
+        """Wait a moment for the end of a move after `stop`, because the process ends. Then cancel it."""
         if self._task is not None:
-            with contextlib.suppress(Exception):  # the error was logged when it happened
-                await self._task
+            _, moving = await asyncio.wait({self._task}, timeout=CLOSE_SECONDS)
+            for task in moving:
+                task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)  # an error was logged when it happened
 
 
 def _tell(task: asyncio.Task[Advanced]) -> None:

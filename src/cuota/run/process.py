@@ -153,16 +153,18 @@ async def _serve(settings: config.Settings, listeners: Sequence[socket.socket], 
                 card_event=count_card_event,
             )
             opened.rails.card.called = count_card_call
-            mover = DeskMover(settings, where) if clock else None
+            mover = DeskMover(settings, where, signals.stop) if clock else None
             edge = make_app(context, mover)
             standstill = Standstill(where, clock, edge.forget) if clock else None
             server = DrainingServer(_configured(_outside(edge, context, standstill)), edge, signals.stop)
+            # uvicorn's own handler would raise the signal again after the last response, and so kill the process.
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, _stop, server)
             parent = asyncio.create_task(_stop_without(link, server))
             worker = asyncio.create_task(work(context, signals, standstill, counted))
             worker.add_done_callback(lambda ended: _watch_work(ended, server))
             _collect_less()
             async with _watched(edge, watched), _requests_logged(edge, standstill):
-                await server.serve(sockets=[listener])
+                await server._serve(sockets=[listener])  # noqa: SLF001 - serve() would handle SIGTERM
             signals.stop.set()
             if mover is not None:
                 await mover.close()
@@ -221,12 +223,16 @@ def _watch_work(ended: asyncio.Task[None], server: uvicorn.Server) -> None:
         server.should_exit = True
 
 
+def _stop(server: uvicorn.Server) -> None:
+    server.should_exit = True
+
+
 async def _stop_without(link: socket.socket, server: uvicorn.Server) -> None:
     """Stop when `cuota serve` shuts down its side of the socket, or is gone. `cuota serve` never sends anything on it."""
     link.setblocking(False)
     with contextlib.suppress(ConnectionError):
         await asyncio.get_running_loop().sock_recv(link, 1)
-    server.should_exit = True
+    _stop(server)
 
 
 def serve_requests(listen: str, listeners: Sequence[socket.socket], link: socket.socket) -> int:

@@ -102,7 +102,7 @@ async def opened_sandbox(settings: config.Settings, where: dict[str, Any]) -> As
         runtime.opened(own, where, pool_size=16, now=clock.now) as context,
         following(clock, context.pool),
     ):
-        mover = DeskMover(own, where)
+        mover = DeskMover(own, where, signals.stop)
         edge = make_app(context, mover)
         standstill = Standstill(where, clock, edge.forget)
         async with serving(StandstillMiddleware(edge, context, standstill), port):
@@ -112,6 +112,6 @@ async def opened_sandbox(settings: config.Settings, where: dict[str, Any]) -> As
                 async with make_merchant(running, defer_funds_capture=True) as merchant:
                     yield Sandbox(running, merchant, where, standstill)
             finally:
-                await mover.close()
                 signals.stop.set()
+                await mover.close()
                 await worker
