@@ -76,6 +76,31 @@ async def test_a_notice_is_in_the_inbox_once_for_each_channel_however_often_it_i
     assert {each.key for each in found} == {message.key}
 
 
+async def test_messages_that_are_sent_at_the_same_moment_share_a_transaction(
+    pool: Pool, own_database: dict[str, Any]
+) -> None:
+    rail = SandboxMessageRail(*rail_parts(pool))
+    await asyncio.gather(*(rail.send(notice()) for _ in range(20)))
+    owner = await asyncpg.connect(**own_database)
+    found = await owner.fetchrow(
+        "SELECT count(*) AS rows, count(DISTINCT xmin::text) AS transactions FROM message_simulator.inbox"
+    )
+    await owner.close()
+    assert found["rows"] == 40
+    assert found["transactions"] <= 2
+
+
+async def test_a_message_that_cannot_be_stored_does_not_stop_the_messages_of_the_same_moment(
+    pool: Pool,
+) -> None:
+    rail = SandboxMessageRail(*rail_parts(pool))
+    good, bad = [notice() for _ in range(5)], replace(notice(), subject="a NUL: \0")
+    found = await asyncio.gather(*(rail.send(each) for each in [bad, *good]), return_exceptions=True)
+    assert isinstance(found[0], asyncpg.CharacterNotInRepertoireError)
+    assert found[1:] == [None] * 5
+    assert {each.key for each in await look(pool)} == {each.key for each in good}
+
+
 async def test_the_newest_message_is_the_one_that_was_sent_last_whatever_the_clock_showed(pool: Pool) -> None:
     times = iter([THEN, THEN - timedelta(days=40), THEN - timedelta(days=90)])
     rail = SandboxMessageRail(*rail_parts(pool, now=lambda: next(times)))
@@ -148,7 +173,7 @@ async def test_sending_reads_only_a_few_rows_however_full_the_inbox_is(
         SELECT gen_random_uuid(), 'text', '2125550142', '', '', now() FROM generate_series(1, 10050);
         ANALYZE message_simulator.inbox"""
     )
-    values = f"'{uuid4()}', '{{text}}', '{{2125550142}}', '', '{{Due}}', now()"
+    values = f"'{{{uuid4()}}}', '{{text}}', '{{2125550142}}', '{{Due}}', '{{Due}}', '{{2031-02-03}}'"
     await owner.execute(f"PREPARE put AS {PUT}")
     plan = await owner.fetch(f"EXPLAIN (ANALYZE, TIMING off, BUFFERS) EXECUTE put({values})")
     lines = [row[0] for row in plan]

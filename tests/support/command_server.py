@@ -130,7 +130,10 @@ def _become(asked: bytes, streams: list[int]) -> list[str]:
 
 
 def _main() -> None:
-    import cuota.cli  # noqa: F401 - once, for all commands
+    from cuota.cli import make_parser
+
+    # This loads the code of every command, once for all of them.
+    make_parser()
 
     # A child that ends collects garbage. Without this line, each child would search all objects of the program for it.
     gc.freeze()

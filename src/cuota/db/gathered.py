@@ -26,10 +26,11 @@ MOST_WAITING = 8 * MOST_TOGETHER
 
 @dataclass(frozen=True, eq=False)
 class Gathered(Generic[QueryT, ResultT]):
-    """A kind of request. `one` runs a single request; `many` runs several requests of one merchant and returns their results in order.
+    """A kind of request. `one` runs a single request; `many` runs several requests, and returns their results in order.
 
-    `busy` returns a key for a request: two requests with the same key are never in the same batch. With None, any requests may
-    share a batch. `reads` is true for requests that only read; these may be cancelled.
+    All requests of a batch belong to the same merchant, or to none. `busy` returns a key for a request: two requests with the same
+    key are never in the same batch. With None, any requests may share a batch. `reads` is true for requests that only read; these may
+    be cancelled.
     """
 
     one: Callable[[Any, QueryT], Awaitable[ResultT]]
@@ -53,11 +54,11 @@ class Gatherer:
         self._alone = alone
         self._together = together
         self._refused = refused
-        self._waiting: dict[tuple[Gathered[Any, Any], UUID], WaitingCalls] = {}
+        self._waiting: dict[tuple[Gathered[Any, Any], UUID | None], WaitingCalls] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def ask(self, kind: Gathered[QueryT, ResultT], merchant_id: UUID, asked: QueryT) -> ResultT:
-        """Queue a request and return its result. If the caller is cancelled, a request that writes still runs to its end.
+    async def ask(self, kind: Gathered[QueryT, ResultT], merchant_id: UUID | None, asked: QueryT) -> ResultT:
+        """Queue a request and return its result. `merchant_id` is None if the request belongs to no merchant. If the caller is cancelled, a request that writes still runs to its end.
 
         Raises Refused(unavailable) at once if the queue is full; then nothing was applied.
         """
@@ -74,7 +75,9 @@ class Gatherer:
         queue.append((asked, future))
         return await future
 
-    async def _at_once(self, kind: Gathered[QueryT, ResultT], merchant_id: UUID, asked: QueryT) -> ResultT:
+    async def _at_once(
+        self, kind: Gathered[QueryT, ResultT], merchant_id: UUID | None, asked: QueryT
+    ) -> ResultT:
         """Run a request alone in the caller's task, which saves two iterations of the event loop. Others are queued meanwhile."""
         queue = self._waiting[kind, merchant_id] = []
         try:
@@ -85,7 +88,7 @@ class Gatherer:
             else:
                 del self._waiting[kind, merchant_id]
 
-    def _go_on(self, kind: Gathered[Any, Any], merchant_id: UUID) -> None:
+    def _go_on(self, kind: Gathered[Any, Any], merchant_id: UUID | None) -> None:
         task = asyncio.create_task(self._run(kind, merchant_id))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -95,7 +98,7 @@ class Gatherer:
         while self._tasks:
             await asyncio.wait(self._tasks)
 
-    async def _run(self, kind: Gathered[Any, Any], merchant_id: UUID) -> None:
+    async def _run(self, kind: Gathered[Any, Any], merchant_id: UUID | None) -> None:
         queue = self._waiting[kind, merchant_id]
         while queue:
             batch = _take(queue, kind.busy)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TypeAlias, TypeVar
 from uuid import UUID
 
@@ -16,6 +16,7 @@ import asyncpg
 from cuota.core.expected_failure import ExpectedFailure
 from cuota.core.refusal import Code, Refused
 from cuota.db import row_security
+from cuota.db.appends import append_of
 from cuota.db.deadlock import once_more
 from cuota.db.gathered import Gathered, Gatherer
 from cuota.db.hosts import SILENT_SECONDS
@@ -198,6 +199,7 @@ class Pool(Sessions):
         self.entry: Sessions = self
         self._more = [self._shared] if self._shared else []
         self._gatherer = Gatherer(self, self._shared or self, refused_by_the_database)
+        self._unowned = Gatherer(self, self, refused_by_the_database)
 
     def enter_by(self, alone: asyncpg.Pool, together: asyncpg.Pool, kind: Callable[..., Sessions]) -> None:
         """Run the statements of one merchant's orders in other sessions. Call this before the first request.
@@ -209,9 +211,16 @@ class Pool(Sessions):
         self._more += [self.entry, shared]
         self._gatherer = Gatherer(self.entry, shared, refused_by_the_database)
 
-    async def together(self, kind: Gathered[QueryT, ResultT], merchant_id: UUID, asked: QueryT) -> ResultT:
-        """Run a request in one batch with the other requests of the same merchant that wait at this moment."""
-        return await self._gatherer.ask(kind, merchant_id, asked)
+    async def together(
+        self, kind: Gathered[QueryT, ResultT], merchant_id: UUID | None, asked: QueryT
+    ) -> ResultT:
+        """Run a request in one batch with the other requests of the same merchant, or of no merchant, that wait at this moment."""
+        gatherer = self._unowned if merchant_id is None else self._gatherer
+        return await gatherer.ask(kind, merchant_id, asked)
+
+    async def append(self, sql: str, *columns: Sequence[object]) -> None:
+        """Add rows with a statement whose parameters are arrays. Calls that wait at this moment run as one, with longer arrays."""
+        await self.together(append_of(sql), None, columns)
 
     async def in_step(self) -> None:
         """Wait until the standby, if there is one, has everything that can be read here.
@@ -229,6 +238,7 @@ class Pool(Sessions):
     async def close(self) -> None:
         """Wait for running statements, then close every session."""
         await self._gatherer.finish()
+        await self._unowned.finish()
         for sessions in (*self._more, self.apart):
             await sessions.close()
         await super().close()

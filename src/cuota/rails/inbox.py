@@ -11,15 +11,16 @@ from cuota.core.consumer import is_us_number, typed_number
 from cuota.rails.stores import RailDatabase
 
 KEPT = 10_000
-# One statement and one round trip, even for a notice that is sent by e-mail and by text. Old messages are deleted a
-# hundred at a time, so most sends do not look for them. NOT EXISTS prevents a repeated call from using up a number. If
-# two calls run at the same moment, ON CONFLICT decides.
+# One statement for all messages that are sent at the same moment. Old messages are deleted a hundred at a time, so most sends do
+# not look for them. NOT EXISTS prevents a repeated call from using up a number. If two calls run at the same moment, ON CONFLICT
+# decides.
 PUT = f"""
 WITH put AS (
     INSERT INTO message_simulator.inbox (key, channel, recipient, subject, text, created_at)
-    SELECT $1::uuid, q.channel, q.recipient, $4::text, q.text, $6::timestamptz
-    FROM unnest($2::text[], $3::text[], $5::text[]) WITH ORDINALITY AS q (channel, recipient, text, nth)
-    WHERE NOT EXISTS (SELECT FROM message_simulator.inbox i WHERE i.key = $1 AND i.channel = q.channel)
+    SELECT q.key, q.channel, q.recipient, q.subject, q.text, q.created_at
+    FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[])
+        WITH ORDINALITY AS q (key, channel, recipient, subject, text, created_at, nth)
+    WHERE NOT EXISTS (SELECT FROM message_simulator.inbox i WHERE i.key = q.key AND i.channel = q.channel)
     ORDER BY q.nth
     ON CONFLICT (key, channel) DO NOTHING RETURNING number
 )

@@ -75,4 +75,7 @@ class SandboxMessageRail:
 
     async def _put(self, key: UUID, subject: str, ways: list[tuple[str, str, str]]) -> None:
         channels, recipients, texts = ([way[n] for way in ways] for n in range(3))
-        await self._books.execute(PUT, key, channels, recipients, subject, texts, self._now())
+        count = len(ways)
+        await self._books.append(
+            PUT, [key] * count, channels, recipients, [subject] * count, texts, [self._now()] * count
+        )

@@ -25,6 +25,10 @@ class RailDatabase(Protocol):
         """Run one statement."""
         ...
 
+    async def append(self, sql: str, *columns: Sequence[object]) -> None:
+        """Add rows with a statement whose parameters are arrays. Calls that wait at the same moment run as one."""
+        ...
+
 
 class RailVault(Protocol):
     """Encrypts and hashes secrets for that database."""

@@ -28,8 +28,9 @@ from cuota.flows.risk.answer_review import decline_unanswered
 
 # The oldest due orders of one pass. A pass is short, because the process finishes it before it stops.
 BATCH = 100
-# Several at a time, so that slow answers of the card rail about some orders do not delay the others.
-AT_ONCE = 8
+# Several at a time, so that slow answers of the card rail about some orders do not delay the others, and so that orders of one
+# merchant are read and saved together.
+AT_ONCE = 16
 # How long an order that failed waits before it is retried. Without this pause, BATCH failing orders would fill each pass and
 # delay the others.
 ASIDE = timedelta(minutes=1)

@@ -193,6 +193,22 @@ async def test_a_worker_that_dies_after_sending_does_not_send_it_twice(own: Own)
     assert len(texts) == 1
 
 
+async def test_the_results_of_messages_that_are_sent_together_are_saved_together(own: Own) -> None:
+    shop = own.auto_merchant
+    for _ in range(8):
+        order = await shop.create()
+        await complete(own.service, shop.merchant_id, order)
+    await send_messages(own.context)
+    found = await own.context.pool.fetchrow(
+        """SELECT count(*) AS messages, count(DISTINCT xmin::text) AS transactions
+        FROM messages WHERE merchant_id = $1 AND state = 'sent'""",
+        shop.merchant_id,
+    )
+    assert found is not None
+    assert found["messages"] == 8
+    assert found["transactions"] < 8
+
+
 async def test_a_message_about_a_shop_s_action_at_night_is_sent_in_the_morning(own: Own) -> None:
     shop = own.auto_merchant
     order = await bought(own, shop)

@@ -51,6 +51,9 @@ class LossyBooks:
     async def execute(self, sql: str, *values: object) -> str:
         return str(await self._run("execute", sql, values))
 
+    async def append(self, sql: str, *columns: Sequence[object]) -> None:
+        await self._run("append", sql, columns)
+
 
 class SandboxProcessor:
     """The simulated processor."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
+from cuota.db.gathered import Gathered
+from cuota.db.pool import Pool
 from cuota.db.session import Session
 
 # An answer that arrives late does not overwrite a later answer.
 _NOTE = """INSERT INTO text_choices AS t (phone_hash, stopped, said_at) VALUES ($1, $2, $3)
     ON CONFLICT (phone_hash) DO UPDATE SET stopped = $2, said_at = $3 WHERE t.said_at <= $3"""
-_STOPPED = "SELECT stopped FROM text_choices WHERE phone_hash = $1"
+_STOPPED = "SELECT phone_hash FROM text_choices WHERE phone_hash = ANY ($1::bytea[]) AND stopped"
 
 
 async def note(session: Session, phone_hash: bytes, said_at: datetime, *, stopped: bool) -> None:
@@ -17,7 +20,18 @@ async def note(session: Session, phone_hash: bytes, said_at: datetime, *, stoppe
     await session.fetchrow(_NOTE, phone_hash, stopped, said_at)
 
 
-async def is_stopped(session: Session, phone_hash: bytes) -> bool:
-    """Return whether the owner has stopped texts to this number."""
-    row = await session.fetchrow(_STOPPED, phone_hash)
-    return row is not None and bool(row["stopped"])
+async def is_stopped(pool: Pool, phone_hash: bytes) -> bool:
+    """Return whether the owner has stopped texts to this number. Calls that wait at the same moment share a statement."""
+    return await pool.together(_CHOICES, None, phone_hash)
+
+
+async def _is_stopped(session: Session, phone_hash: bytes) -> bool:
+    return bool(await session.fetch(_STOPPED, [phone_hash]))
+
+
+async def _which_stopped(session: Session, hashes: Sequence[bytes]) -> list[bool]:
+    stopped = {row["phone_hash"] for row in await session.fetch(_STOPPED, hashes)}
+    return [each in stopped for each in hashes]
+
+
+_CHOICES = Gathered(_is_stopped, _which_stopped, reads=True)

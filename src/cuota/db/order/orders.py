@@ -14,6 +14,7 @@ from cuota.core.order.order import Order, Status
 from cuota.core.payout.fee import OrderFees
 from cuota.core.payout.terms import SettlementTerms
 from cuota.db.gathered import Gathered
+from cuota.db.order.by_id import ReadById
 from cuota.db.order.columns import MONEY, MOVED, PLAN, movements_of, order_of, plan_of
 from cuota.db.payout.terms import FEES, RETURNED, TERMS, fees_of, versions_of
 from cuota.db.pool import Pool, Row
@@ -33,10 +34,9 @@ _EARLIER_MANY = """FROM unnest($2::uuid[], $3::text[], $4::text[]) WITH ORDINALI
     AND m.kind = q.kind AND m.reference = q.reference"""
 _FOR_CAPTURES = f"SELECT {MONEY}, {_FOUND}, {TERMS.columns}, q.n {_EARLIER_MANY} {TERMS.join}"
 _FOR_MOVEMENTS = f"SELECT {MONEY}, {_FOUND}, {_PLAN_AND_FEES}, q.n {_EARLIER_MANY} {_JOIN_THESE}"
-WITH_PLAN = (
-    f"SELECT {MONEY}, {PLAN.columns}, {TERMS.columns} FROM orders o {PLAN.join} {TERMS.join}"
-    " WHERE o.merchant_id = $1 AND o.order_id = $2"
-)
+_PLANNED = f"{MONEY}, {PLAN.columns}, {TERMS.columns} FROM orders o {PLAN.join} {TERMS.join}"
+WITH_PLAN = f"SELECT {_PLANNED} WHERE o.merchant_id = $1 AND o.order_id = $2"
+_WITH_PLANS = f"SELECT {_PLANNED} WHERE o.merchant_id = $1 AND o.order_id = ANY ($2::uuid[])"
 LOCK = "SELECT 1 FROM orders WHERE merchant_id = $1 AND order_id = $2 FOR UPDATE"
 _RECORD = f"""{MONEY}, o.token, d.document, {MOVED.columns}
 FROM orders o JOIN order_details d ON d.merchant_id = $1 AND d.order_id = o.order_id {MOVED.join}"""
@@ -142,18 +142,22 @@ _MOVEMENT_READS = Gathered(
 
 async def read_with_plan(session: Session, merchant_id: UUID, order_id: UUID) -> Found | None:
     """Read the order and its plan in one round trip. Return None if there is no such order."""
-    row = await session.fetchrow(WITH_PLAN, merchant_id, order_id)
-    return None if row is None else Found(order_of(row), None, plan_of(row), versions_of(row))
+    return await _PLAN_READ(session, merchant_id, order_id)
+
+
+def _with_plan_of(row: Row) -> Found:
+    return Found(order_of(row), None, plan_of(row), versions_of(row))
+
+
+_PLAN_READ = ReadById(WITH_PLAN, _WITH_PLANS, _with_plan_of)
 
 
 async def read_record(session: Session, merchant_id: UUID, name: UUID) -> OrderRecord | None:
     """Read the record by order id (UUID version 7) or checkout token (UUID version 4), in one round trip."""
     if name.version != 7:
         row = await session.fetchrow(RECORD_BY_TOKEN, merchant_id, name)
-    elif isinstance(session, Pool):
-        row = await session.together(_RECORD_READS, merchant_id, (merchant_id, name))
     else:
-        row = await _record_row(session, (merchant_id, name))
+        row = await _RECORD_READ(session, merchant_id, name)
     if row is None:
         return None
     order, payer = order_of(row), None
@@ -164,17 +168,7 @@ async def read_record(session: Session, merchant_id: UUID, name: UUID) -> OrderR
     return OrderRecord(order, row["token"], row["document"], movements_of(row), payer)
 
 
-async def _record_row(session: Session, asked: tuple[UUID, UUID]) -> Row | None:
-    return await session.fetchrow(RECORD_BY_ID, *asked)
-
-
-async def _record_rows(session: Session, asked: Sequence[tuple[UUID, UUID]]) -> list[Row | None]:
-    merchant_id, names = asked[0][0], [name for _, name in asked]
-    found = {row["order_id"]: row for row in await session.fetch(_RECORDS_BY_ID, merchant_id, names)}
-    return [found.get(name) for name in names]
-
-
-_RECORD_READS = Gathered(_record_row, _record_rows, reads=True)
+_RECORD_READ = ReadById(RECORD_BY_ID, _RECORDS_BY_ID, lambda row: row, at_once=True)
 
 
 async def find_id(session: Session, merchant_id: UUID, name: UUID) -> UUID | None:

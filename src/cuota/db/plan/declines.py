@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from uuid import UUID
 
-from cuota.core.plan.declines import FINAL_FOR_CARD, MOST_ATTEMPTS
+from cuota.core.plan.declines import MOST_ATTEMPTS
 from cuota.db.session import Session
 
 _NOTE = """INSERT INTO card_declines (card_hash, charge_hash, at, final) VALUES ($1, $2, $3, $4)
     ON CONFLICT (card_hash, charge_hash) DO NOTHING"""
 _OF_CARD = f"""SELECT ARRAY(SELECT at FROM card_declines WHERE card_hash = $1 ORDER BY at DESC LIMIT {MOST_ATTEMPTS}) AS declined_at,
     EXISTS (SELECT FROM card_declines WHERE card_hash = $1 AND final) AS final"""
-# A card that must never be charged again for this plan: its bank said so, or won a chargeback of one of its payments.
-_ENDED = """SELECT 1 FROM charges c WHERE c.merchant_id = $1 AND c.order_id = $2 AND c.card_token = $3 AND (c.reason = ANY ($4::text[])
-    OR EXISTS (SELECT FROM disputes d WHERE d.merchant_id = $1 AND d.order_id = $2 AND d.charge_id = c.charge_id
-        AND d.kind = 'chargeback' AND d.outcome = 'lost')) LIMIT 1"""
 _FORGET = "DELETE FROM card_declines WHERE at < $1 AND (NOT final OR at < $2)"
 
 
@@ -38,12 +33,6 @@ async def of_card(session: Session, card_hash: bytes) -> CardDeclines:
     row = await session.fetchrow(_OF_CARD, card_hash)
     assert row is not None
     return CardDeclines(tuple(row["declined_at"]), row["final"])
-
-
-async def ended_in_plan(session: Session, merchant_id: UUID, order_id: UUID, card_token: str) -> bool:
-    """Return whether the plan's own history says that this card must never be charged again."""
-    row = await session.fetchrow(_ENDED, merchant_id, order_id, card_token, sorted(FINAL_FOR_CARD))
-    return row is not None
 
 
 async def forget(session: Session, before: datetime, final_before: datetime) -> None:

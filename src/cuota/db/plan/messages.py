@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
+from operator import itemgetter
 from uuid import UUID
 
 from cuota.core.checkout.card import card_name
 from cuota.core.installment import COUNT
 from cuota.core.plan.notice import Notice, NoticeKind, PlanStanding
 from cuota.db.cluster.across import claim_across
+from cuota.db.gathered import Gathered
 from cuota.db.nested import Nested
 from cuota.db.plan import plan_changes
 from cuota.db.plan.plans import CARD, CARD_JOIN
-from cuota.db.pool import Row
+from cuota.db.pool import Pool, Row
 from cuota.db.session import Session
 
 # The lease of a claim, longer than a rail's timeout: if a worker dies, another one takes over after this time.
@@ -58,6 +60,10 @@ RETURNING m.merchant_id, m.order_id, m.message_id, m.kind, m.installment, m.amou
 _CONSUMERS = "SELECT consumer_id, phone, profile FROM consumers WHERE consumer_id = ANY ($1::uuid[])"
 _SETTLED = """UPDATE messages SET state = $4, reason = $5, settled_at = $6, said = $7, try_at = NULL
     WHERE merchant_id = $1 AND order_id = $2 AND message_id = $3 AND state = 'pending'"""
+_SETTLED_TOGETHER = """UPDATE messages m SET state = s.state, reason = s.reason, settled_at = s.settled_at, said = s.said, try_at = NULL
+    FROM unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::timestamptz[], $7::bytea[])
+        AS s (order_id, message_id, state, reason, settled_at, said)
+    WHERE m.merchant_id = $1 AND m.order_id = s.order_id AND m.message_id = s.message_id AND m.state = 'pending'"""
 _AGAIN = """UPDATE messages SET try_at = $4, reason = $5
     WHERE merchant_id = $1 AND order_id = $2 AND message_id = $3 AND state = 'pending'"""
 _LATER = """UPDATE messages SET try_at = $4, tries = greatest(tries - 1, 0)
@@ -135,6 +141,10 @@ class SentText:
     name: str = ""
 
 
+# The parameters of _SETTLED.
+_Result = tuple[UUID, UUID, UUID, str, str | None, datetime, bytes | None]
+
+
 async def claim(session: Session, now: datetime, limit: int) -> list[DueMessage]:
     """Claim messages that are due, at most `limit`. The order of the merchants is random."""
     rows = await claim_across(session, _MERCHANTS_DUE, _CLAIM, now, LEASE, limit)
@@ -179,15 +189,29 @@ def _standing_of(text: str | None) -> PlanStanding | None:
 
 
 async def settle(
-    session: Session, due: DueMessage, reason: str | None, at: datetime, said: bytes | None = None
+    pool: Pool, due: DueMessage, reason: str | None, at: datetime, said: bytes | None = None
 ) -> None:
     """Record that the message was sent (`reason` None) or given up. `said` is the encrypted text as it was sent."""
     state = "sent" if reason is None else "failed"
     ids = (due.merchant_id, due.order_id, due.notice.notice_id)
     if reason is None and due.notice.kind is NoticeKind.PLAN_CHANGED:
         # This comes first, because a settled message is not processed again.
-        await plan_changes.told(session, *ids, at)
-    await session.fetchrow(_SETTLED, *ids, state, reason, at, said)
+        await plan_changes.told(pool, *ids, at)
+    await pool.together(_RESULTS, due.merchant_id, (*ids, state, reason, at, said))
+
+
+async def _settle_one(session: Session, result: _Result) -> None:
+    await session.fetchrow(_SETTLED, *result)
+
+
+async def _settle_together(session: Session, results: Sequence[_Result]) -> list[None]:
+    # Sorted, so that two batches lock their rows in the same sequence.
+    merchant_ids, *columns = zip(*sorted(results, key=itemgetter(1, 2)), strict=True)
+    await session.fetch(_SETTLED_TOGETHER, merchant_ids[0], *columns)
+    return [None] * len(results)
+
+
+_RESULTS = Gathered(_settle_one, _settle_together)
 
 
 async def wait_for_day(session: Session, due: DueMessage, at: datetime) -> None:

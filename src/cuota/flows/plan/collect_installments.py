@@ -61,14 +61,11 @@ async def _with_declines(session: Session, agreed: Agreed) -> Agreed:
     change in hardship, the new payments have no failures yet. Then the earlier charges determine whether the card may be
     charged at all.
     """
-    order = agreed.order
-    if await declines.ended_in_plan(session, order.merchant_id, order.order_id, agreed.card.token):
-        agreed = replace(agreed, refused=True)
     if agreed.card.card_hash is None:
-        return agreed
+        return replace(agreed, refused=agreed.ended)
     found = await declines.of_card(session, agreed.card.card_hash)
     longer = max(agreed.declined_at, found.declined_at, key=len)
-    return replace(agreed, declined_at=longer, refused=agreed.refused or found.final)
+    return replace(agreed, declined_at=longer, refused=agreed.ended or found.final)
 
 
 def _read_due(context: Context) -> ReadAgreed:
