@@ -6,7 +6,8 @@ import pytest
 from playwright.async_api import Page, expect
 
 from cuota.core.checkout.card import BadCard, read_card
-from support.browser.shopper import CARD_THAT_PAYS, press, press_pay, to_card, to_checkout
+from support.browser.by_http import at_card
+from support.browser.shopper import CARD_THAT_PAYS, press, press_pay
 from support.browser.tabs import OpenTab, Shop
 from support.makers import Running
 
@@ -35,8 +36,7 @@ async def test_a_mistake_is_shown_beside_its_field_in_the_server_s_words_and_not
     open_tab: OpenTab, shop: Shop, service: Running, field: str, typed: str
 ) -> None:
     page = await open_tab()
-    await to_checkout(page, shop)
-    await to_card(page)
+    await at_card(page, shop)
     await filled(page, **{field: typed})
     await page.get_by_label("I have read and accept").check()
     sent: list[str] = []
@@ -63,8 +63,7 @@ async def test_a_mistake_is_shown_beside_its_field_in_the_server_s_words_and_not
 
 async def test_after_the_digit_is_corrected_the_same_form_pays(open_tab: OpenTab, shop: Shop) -> None:
     page = await open_tab()
-    await to_checkout(page, shop)
-    await to_card(page)
+    await at_card(page, shop)
     await filled(page, card_number="4242424242424241")
     await page.get_by_role("button", name="Pay $").click()
     await expect(page.locator(".error")).to_have_count(2)  # the card number and the consent
@@ -76,8 +75,7 @@ async def test_after_the_digit_is_corrected_the_same_form_pays(open_tab: OpenTab
 
 async def test_a_card_with_four_security_digits_requires_four_digits(open_tab: OpenTab, shop: Shop) -> None:
     page = await open_tab()
-    await to_checkout(page, shop)
-    await to_card(page)
+    await at_card(page, shop)
     await filled(page, card_number="378282246310005", card_cvc="737")
     await page.get_by_label("I have read and accept").check()
     await page.get_by_role("button", name="Pay $").click()
@@ -91,8 +89,7 @@ async def test_without_script_all_fields_except_the_number_and_the_code_keep_the
     open_tab: OpenTab, shop: Shop
 ) -> None:
     page = await open_tab(java_script_enabled=False)
-    await to_checkout(page, shop)
-    await to_card(page)
+    await at_card(page, shop)
     await filled(page, card_number="4242424242424241")
     await page.get_by_label("I have read and accept").check()
     await press(page, page.get_by_role("button", name="Pay $"))

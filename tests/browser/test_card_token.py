@@ -10,7 +10,8 @@ from urllib.parse import unquote_plus
 import pytest
 from playwright.async_api import Page, Request, Route, expect
 
-from support.browser.shopper import CARD_THAT_PAYS, card, paid, press_pay, to_card, to_checkout
+from support.browser.by_http import at_card
+from support.browser.shopper import CARD_THAT_PAYS, card, paid, press_pay
 from support.browser.tabs import OpenTab, Shop
 from support.makers import Running
 
@@ -39,8 +40,7 @@ def order_in(page: Page) -> str:
 
 
 async def to_pay(page: Page, shop: Shop) -> None:
-    await to_checkout(page, shop)
-    await to_card(page)
+    await at_card(page, shop)
 
 
 async def test_only_the_processor_s_path_gets_the_card_and_only_the_token_reaches_the_form(

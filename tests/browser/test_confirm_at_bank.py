@@ -9,8 +9,9 @@ from uuid import UUID
 import pytest
 from playwright.async_api import Page, expect
 
+from support.browser.by_http import at_card
 from support.browser.screens import look_everywhere
-from support.browser.shopper import CARD_THAT_PAYS, card, fill, paid, press, press_pay, to_card, to_checkout
+from support.browser.shopper import CARD_THAT_PAYS, card, fill, paid, press, press_pay
 from support.browser.tabs import OpenTab, Shop
 from support.makers import Merchant, Running, complete
 
@@ -25,8 +26,7 @@ BANK = re.compile("/sandbox-processor/confirm/")
 
 async def at_bank(page: Page, shop: Shop, number: str = ALWAYS) -> str:
     """Pay with this card. The browser goes to the bank's page automatically. Return the order's id."""
-    await to_checkout(page, shop)
-    await to_card(page)
+    await at_card(page, shop)
     order_id = page.url.partition("?")[0].rpartition("/")[2]
     await card(page, number)
     await press_pay(page)
@@ -119,8 +119,7 @@ async def test_a_confirmation_at_the_bank_works_without_a_mouse(
     open_tab: OpenTab, shop: Shop, service: Running
 ) -> None:
     page = await open_tab()
-    await to_checkout(page, shop)
-    await to_card(page)
+    await at_card(page, shop)
     order_id = page.url.partition("?")[0].rpartition("/")[2]
     for name, text in (("card_number", ALWAYS), ("card_expiry", "1239"), ("card_cvc", "737"), ("agree", " ")):
         await tab_to(page, f"e.id === '{name}'")
@@ -145,8 +144,7 @@ async def test_a_card_that_stays_in_progress_shows_the_working_page_until_its_ba
     open_tab: OpenTab, shop: Shop, service: Running
 ) -> None:
     page = await open_tab()
-    await to_checkout(page, shop)
-    await to_card(page)
+    await at_card(page, shop)
     order_id = page.url.partition("?")[0].rpartition("/")[2]
     await card(page, PROCESSING)
     await press_pay(page)

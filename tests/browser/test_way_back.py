@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.async_api import Page, expect
 
+from support.browser.by_http import at_card
 from support.browser.shopper import (
     CARD_DECLINED,
     card,
@@ -42,8 +43,7 @@ async def test_after_the_payment_the_browser_goes_to_the_demo_shop_s_confirmatio
     open_tab: OpenTab, shop: Shop, how: dict[str, Any]
 ) -> None:
     page = await open_tab(**how)
-    await to_checkout(page, shop)
-    await to_card(page)
+    await at_card(page, shop)
     await card(page)
     await press_pay(page)
     await page.wait_for_url(f"{shop.url}/confirm?*")
@@ -57,8 +57,7 @@ async def test_after_a_decline_the_page_shows_the_reasons_and_goes_to_the_shop_s
     open_tab: OpenTab, shop: Shop, how: dict[str, Any], by: str
 ) -> None:
     page = await open_tab(**how)
-    await to_checkout(page, shop)
-    await to_card(page, **({"surname": "Declinetest"} if by == "risk" else {}))
+    await at_card(page, shop, **({"surname": "Declinetest"} if by == "risk" else {}))
     for _ in range(1 if by == "risk" else 3):
         await card(page, CARD_DECLINED)
         await press_pay(page)
@@ -131,8 +130,7 @@ async def test_back_from_the_shop_s_confirmation_page_does_not_pay_again(
     open_tab: OpenTab, shop: Shop
 ) -> None:
     page = await open_tab()
-    await to_checkout(page, shop)
-    await to_card(page)
+    await at_card(page, shop)
     await card(page)
     await press_pay(page)
     await page.wait_for_url(f"{shop.url}/confirm?*")

@@ -31,7 +31,7 @@ class CannotWalk(ExpectedFailure):
     """The pages did not lead to the requested outcome. The text says what they showed instead."""
 
 
-class _Page(HTMLParser):
+class FormPage(HTMLParser):
     """A page as a browser without JavaScript sees it: its forms, its primary link, and its automatic redirect."""
 
     def __init__(self, html: str) -> None:
@@ -103,7 +103,7 @@ def walk(
         for _ in range(MOST_PAGES):
             if isinstance(answer, str):
                 return answer
-            page = _Page(answer.text)
+            page = FormPage(answer.text)
             if not page.sandbox:
                 shown = f"{answer.status_code} {page.heading}".strip()
                 raise CannotWalk(f"This address is not a sandbox checkout. It answered: {shown}.")
@@ -129,7 +129,9 @@ def walk(
     raise CannotWalk(f"The checkout did not end within {MOST_PAGES} pages.")
 
 
-def _send(client: httpx.Client, page: _Page, outcome: str, url: str, typed: dict[str, str]) -> httpx.Response:
+def _send(
+    client: httpx.Client, page: FormPage, outcome: str, url: str, typed: dict[str, str]
+) -> httpx.Response:
     wanted = "/leave" if outcome == "abandoned" else ""
     for action, fields in page.forms:
         if action.endswith("/leave") == bool(wanted) and not action.endswith("/resend"):
@@ -155,7 +157,7 @@ def _target(refresh: str) -> str | None:
     return found[1] if found else None
 
 
-def _checked(page: _Page, outcome: str, url: str) -> str:
+def _checked(page: FormPage, outcome: str, url: str) -> str:
     if page.outcome != outcome:
         raise CannotWalk(f"The checkout ended with another outcome: {page.heading.strip()}.")
     if page.link and not page.refresh and outcome != REFERRED:
