@@ -14,6 +14,7 @@ from cuota.core.order.movement import Movement, MovementKind, MovementRequest
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
 from cuota.core.refusal import Code, Refused
+from cuota.db.hosts import NodeLost
 from cuota.db.order import idempotency, orders
 from cuota.db.order.orders import Found
 from cuota.db.order.outcomes import Answer
@@ -176,6 +177,25 @@ async def test_a_deadlock_under_the_rows_lock_is_tried_again_and_applied_once(ow
     await settling
     assert reads == 4
     assert await applied(own, "locked") == [(movement_id, 1000)]
+
+
+async def test_if_the_order_s_node_is_down_after_the_session_was_lost_one_read_decides_the_answer(
+    own: Own,
+) -> None:
+    reads = 0
+
+    async def read(session: Session, merchant_id: UUID, order_id: UUID) -> Found | None:
+        nonlocal reads
+        reads += 1
+        if reads == 1:
+            raise ConnectionError("the node of this database session is gone")
+        raise NodeLost("a node of the database cluster cannot be reached")
+
+    with pytest.raises(Refused) as refused:
+        await settle(own.context, own.merchant.merchant_id, uuid4(), lambda _: None, read)
+    assert (refused.value.code, refused.value.retry_after) == (Code.UNAVAILABLE, 5)
+    assert "the result is unknown" in str(refused.value)
+    assert reads == 2
 
 
 async def test_a_decision_with_nothing_to_do_saves_nothing_and_returns_the_order_as_it_was_read(
