@@ -76,7 +76,7 @@ async def after_a_loss(pool: Pool) -> str:
 
 
 WRITES = Gathered(one, many)
-READS = Gathered(one, many, reads=True)
+READS = Gathered(one, many, at_once=True)
 
 
 async def test_the_orders_statements_run_at_the_named_node_and_all_others_at_the_first(

@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import quote
@@ -20,7 +20,7 @@ import uvloop
 from cuota import config
 from cuota.db import hosts, pool
 from cuota.db.open_pool import open_pool
-from cuota.db.pool import GONE
+from cuota.db.pool import GONE, Pool
 
 
 @pytest.fixture
@@ -131,8 +131,18 @@ async def test_the_kernel_closes_a_connection_to_a_vanished_host_within_seconds(
     assert idle + every * probes <= 10
 
 
+async def read(opened: Pool) -> object:
+    return await opened.fetchrow("SELECT 1")
+
+
+async def append(opened: Pool) -> object:
+    await opened.append("SELECT q FROM unnest($1::text[]) AS q", ["a row"])
+    return True
+
+
+@pytest.mark.parametrize("use", [read, append])
 async def test_the_session_of_a_hanging_server_is_closed_and_replaced(
-    own_database: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    own_database: dict[str, Any], monkeypatch: pytest.MonkeyPatch, use: Callable[[Pool], Awaitable[object]]
 ) -> None:
     opened = await open_pool(own_database, 1)
     row = await opened.fetchrow("SELECT pg_backend_pid() AS pid")
@@ -142,10 +152,10 @@ async def test_the_session_of_a_hanging_server_is_closed_and_replaced(
     try:
         began = time.monotonic()
         with pytest.raises(GONE):
-            await opened.fetchrow("SELECT 1")
+            await use(opened)
         assert time.monotonic() - began >= 1
         monkeypatch.undo()
-        assert await opened.fetchrow("SELECT 1")
+        assert await use(opened)
     finally:
         os.kill(row["pid"], signal.SIGCONT)
         await opened.close()

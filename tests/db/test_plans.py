@@ -16,6 +16,8 @@ from typing import Any
 import asyncpg
 import pytest
 
+from cuota.db.order import orders
+from cuota.db.plan import messages, plans
 from cuota.db.pool import SESSION
 from support.db import save_functions
 from support.db.statements import OF_CITUS, statements
@@ -274,3 +276,19 @@ async def _among_small_merchants(owner: asyncpg.Connection) -> set[str]:
                 f"INSERT INTO {table['relname']} ({', '.join(columns)}) SELECT {values} FROM {table['relname']}, generate_series(1, 10) ON CONFLICT DO NOTHING"
             )
     return {table["relname"] for table in tables} - FEW
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [orders._WITH_PLANS, plans._ALL_AGREED, messages._SETTLED_TOGETHER],
+    ids=["orders", "plans", "messages"],
+)
+async def test_a_statement_for_several_orders_finds_each_by_its_key_even_if_it_is_planned_for_empty_tables(
+    own: Own, sql: str
+) -> None:
+    async with own.owner() as owner:
+        for name, value in SESSION.items():
+            await owner.execute("SELECT set_config($1, $2, false)", name, value)
+        plan = await planned(owner, sql)
+    assert set(shops(plan)) == set()
+    assert set(scans(plan)) - FEW == set()

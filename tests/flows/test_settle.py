@@ -18,6 +18,7 @@ from cuota.db.hosts import NodeLost
 from cuota.db.order import idempotency, orders
 from cuota.db.order.orders import Found
 from cuota.db.order.outcomes import Answer
+from cuota.db.pool import Row
 from cuota.db.session import Session
 from cuota.db.verify.recalculate import verify
 from cuota.flows.context import Context, utc_now
@@ -26,6 +27,7 @@ from cuota.flows.order.refund_order import refund_order
 from cuota.flows.order.void_order import void_order
 from cuota.flows.settle import settle
 from support.db.locks import holder
+from support.db.same_pool import SamePool
 from support.flows.interrupted import CutPool
 from support.own_service import Own, opened_own
 
@@ -179,23 +181,31 @@ async def test_a_deadlock_under_the_rows_lock_is_tried_again_and_applied_once(ow
     assert await applied(own, "locked") == [(movement_id, 1000)]
 
 
-async def test_if_the_order_s_node_is_down_after_the_session_was_lost_one_read_decides_the_answer(
-    own: Own,
-) -> None:
+class DyingNode(SamePool):
+    """The node of the orders dies during the first read of an order. All other statements are answered."""
+
     reads = 0
 
-    async def read(session: Session, merchant_id: UUID, order_id: UUID) -> Found | None:
-        nonlocal reads
-        reads += 1
-        if reads == 1:
+    async def fetchrow(self, sql: str, *values: object) -> Row | None:
+        if sql != orders.WITH_PLAN:
+            return await super().fetchrow(sql, *values)
+        self.reads += 1
+        if self.reads == 1:
             raise ConnectionError("the node of this database session is gone")
         raise NodeLost("a node of the database cluster cannot be reached")
 
+
+async def test_if_the_order_s_node_is_down_after_the_session_was_lost_one_more_read_decides_the_answer(
+    own: Own,
+) -> None:
+    pool = DyingNode(own.context.pool)
     with pytest.raises(Refused) as refused:
-        await settle(own.context, own.merchant.merchant_id, uuid4(), lambda _: None, read)
+        await settle(
+            replace(own.context, pool=pool), own.merchant.merchant_id, await approved(own), lambda _: None
+        )
     assert (refused.value.code, refused.value.retry_after) == (Code.UNAVAILABLE, 5)
     assert "the result is unknown" in str(refused.value)
-    assert reads == 2
+    assert pool.reads == 2
 
 
 async def test_a_decision_with_nothing_to_do_saves_nothing_and_returns_the_order_as_it_was_read(

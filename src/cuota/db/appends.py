@@ -17,11 +17,11 @@ def append_of(sql: str) -> Gathered[Columns, None]:
     """Return the kind of request that adds rows with this statement. Each of its parameters is an array."""
 
     async def one(session: Any, columns: Columns) -> None:
-        await session.execute(sql, *columns)
+        await session.fetch(sql, *columns)
 
     async def many(session: Any, calls: Sequence[Columns]) -> list[None]:
         joined = ([value for call in calls for value in call[n]] for n in range(len(calls[0])))
-        await session.execute(sql, *joined)
+        await session.fetch(sql, *joined)
         return [None] * len(calls)
 
     return Gathered(one, many)

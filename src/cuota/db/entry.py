@@ -1,7 +1,7 @@
 """Sessions at a worker of a Citus cluster, for the statements of one merchant's orders, so that the coordinator does less.
 
-Every node of the cluster can send a statement to the node with the merchant's rows. All other statements, and all background
-jobs, use the coordinator, which has the tables that are not distributed.
+Every node of the cluster can send a statement to the node with the merchant's rows. All other statements use the coordinator,
+which has the tables that are not distributed: also those with which background jobs find and claim their work.
 """
 
 from __future__ import annotations

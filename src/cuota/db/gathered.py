@@ -29,14 +29,14 @@ class Gathered(Generic[QueryT, ResultT]):
     """A kind of request. `one` runs a single request; `many` runs several requests, and returns their results in order.
 
     All requests of a batch belong to the same merchant, or to none. `busy` returns a key for a request: two requests with the same
-    key are never in the same batch. With None, any requests may share a batch. `reads` is true for requests that only read; these may
-    be cancelled.
+    key are never in the same batch. With None, any requests may share a batch. With `at_once`, a request that finds no batch running
+    runs alone in its caller's task. It must only read, because it may be cancelled. The requests that follow wait for it.
     """
 
     one: Callable[[Any, QueryT], Awaitable[ResultT]]
     many: Callable[[Any, Sequence[QueryT]], Awaitable[Sequence[ResultT]]]
     busy: Callable[[QueryT], Hashable] | None = None
-    reads: bool = False
+    at_once: bool = False
 
 
 WaitingCalls = list[tuple[Any, "asyncio.Future[Any]"]]
@@ -64,7 +64,7 @@ class Gatherer:
         """
         queue = self._waiting.get((kind, merchant_id))
         if queue is None:
-            if kind.reads:
+            if kind.at_once:
                 return await self._at_once(kind, merchant_id, asked)
             queue = self._waiting[kind, merchant_id] = []
             self._go_on(kind, merchant_id)

@@ -199,7 +199,7 @@ class Pool(Sessions):
         self.entry: Sessions = self
         self._more = [self._shared] if self._shared else []
         self._gatherer = Gatherer(self, self._shared or self, refused_by_the_database)
-        self._unowned = Gatherer(self, self, refused_by_the_database)
+        self._unowned = Gatherer(self, self._shared or self, refused_by_the_database)
 
     def enter_by(self, alone: asyncpg.Pool, together: asyncpg.Pool, kind: Callable[..., Sessions]) -> None:
         """Run the statements of one merchant's orders in other sessions. Call this before the first request.

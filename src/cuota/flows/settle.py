@@ -228,14 +228,14 @@ async def _node_is_back(run: _Run) -> None:
 async def _reachable(run: _Run) -> None:
     """Wait until the database answers, and its standby has everything that can be read.
 
-    Raises Refused after a timeout, and at once if the database answers without the order's node.
+    Raises Refused after a timeout, and at once if the database answers that the order's node is down.
     """
     for _ in range(READ_AGAIN):
         await asyncio.sleep(PAUSE_SECONDS)
         try:
             async with asyncio.timeout(IN_STEP_SECONDS):
                 await run.context.pool.in_step()
-            await run.read(run.context.pool, run.merchant_id, run.order_id)
+            await orders.read_with_plan(run.context.pool, run.merchant_id, run.order_id)
         except TimeoutError:
             break
         except NodeLost:

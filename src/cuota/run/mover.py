@@ -17,13 +17,12 @@ from cuota.config import Settings
 from cuota.core.instant import TargetInstant
 from cuota.flows.sandbox import fork_sandbox
 from cuota.flows.sandbox.move_time import CannotMoveTime
+from cuota.run.stopping import end_soon
 from cuota.run.travel import traveling
 from cuota.work.advance import Advanced
 
 # The page waits for a short move. During a longer move, the page shows the progress.
 WAIT_SECONDS = 2.5
-# A process that ends waits this long for a move to reach the next instant.
-CLOSE_SECONDS = 1.0
 ONLY_THE_OWNER = "Only the owner of the tables can do that, and this service does not connect as the owner. Use cuota time instead."
 log = logging.getLogger("cuota.clock")
 
@@ -80,12 +79,9 @@ class DeskMover:
             return await traveler.to(target, self._stop)
 
     async def close(self) -> None:
-        """Wait a moment for the end of a move after `stop`, because the process ends. Then cancel it."""
+        """Give a move a moment to reach the next instant after `stop`, because the process ends. Then cancel it."""
         if self._task is not None:
-            _, moving = await asyncio.wait({self._task}, timeout=CLOSE_SECONDS)
-            for task in moving:
-                task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)  # an error was logged when it happened
+            await end_soon(self._task)
 
 
 def _tell(task: asyncio.Task[Advanced]) -> None:

@@ -27,7 +27,14 @@ from cuota.run import runtime
 from cuota.run.json_lines import set_up_logging
 from cuota.run.last_connections import accept_waiting
 from cuota.run.mover import DeskMover
-from cuota.run.stopping import CLOSE_SECONDS, LINGER_SECONDS, SLOWEST_SECONDS, TAKE_SECONDS
+from cuota.run.stopping import (
+    CLOSE_SECONDS,
+    LINGER_SECONDS,
+    LOG_SECONDS,
+    SLOWEST_SECONDS,
+    TAKE_SECONDS,
+    end_soon,
+)
 from cuota.web.app import make_app, make_watched
 from cuota.web.server.deadlines import allow_open_files
 from cuota.web.server.edge import Edge
@@ -46,8 +53,6 @@ from cuota.web.server.standing import StandstillMiddleware
 from cuota.web.traffic import counted
 from cuota.work.loop import Signals, work
 
-# The longest wait, when the process ends, until the last calls are written to the request log.
-LOG_SECONDS = 3.0
 log = logging.getLogger("cuota.run.process")
 
 
@@ -166,11 +171,8 @@ async def _serve(settings: config.Settings, listeners: Sequence[socket.socket], 
             async with _watched(edge, watched), _requests_logged(edge, standstill):
                 await server._serve(sockets=[listener])  # noqa: SLF001 - serve() would handle SIGTERM
             signals.stop.set()
-            if mover is not None:
-                await mover.close()
             parent.cancel()
-            with contextlib.suppress(Exception):  # the error was logged when it happened
-                await worker
+            await asyncio.gather(end_soon(worker), *([mover.close()] if mover else []))
 
 
 def _configured(app: ASGIApp) -> uvicorn.Config:

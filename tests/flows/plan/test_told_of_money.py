@@ -14,10 +14,12 @@ import pytest
 
 from cuota.core.dates import day
 from cuota.core.installment import Installment
+from cuota.db.gathered import Gathered
 from cuota.db.plan import plans
 from cuota.flows.plan.send_messages import send_messages
 from cuota.rails.inbox import Received, look
 from cuota.rails.message import SandboxMessageRail
+from support.db.same_pool import SamePool
 from support.flows.due import settle_all_due
 from support.makers import Merchant, complete
 from support.own_service import Own
@@ -207,6 +209,32 @@ async def test_the_results_of_messages_that_are_sent_together_are_saved_together
     assert found is not None
     assert found["messages"] == 8
     assert found["transactions"] < 8
+
+
+class LostEntry(SamePool):
+    """The node through which orders are saved is gone. Statements on the pool itself are answered."""
+
+    lost = 0
+
+    async def together(self, kind: Gathered[Any, Any], merchant_id: UUID | None, asked: Any) -> Any:
+        if merchant_id is None:
+            return await super().together(kind, merchant_id, asked)
+        self.lost += 1
+        raise ConnectionError("the node of this database session is gone")
+
+
+async def test_a_message_whose_result_cannot_be_saved_through_the_entry_node_is_not_sent_again(
+    own: Own,
+) -> None:
+    order = await own.auto_merchant.create()
+    await complete(own.service, own.auto_merchant.merchant_id, order)
+    pool = LostEntry(own.context.pool)
+    assert await send_messages(replace(own.context, pool=pool)) == 1
+    assert pool.lost == 1
+    states = await own.context.pool.fetch(
+        "SELECT state, try_at FROM messages WHERE merchant_id = $1", own.auto_merchant.merchant_id
+    )
+    assert [tuple(row) for row in states] == [("sent", None)]
 
 
 async def test_a_message_about_a_shop_s_action_at_night_is_sent_in_the_morning(own: Own) -> None:

@@ -28,7 +28,10 @@ async def at_card(page: Page, shop: Shop, **details: str) -> None:
 
 
 async def _send(http: APIRequestContext, shown: APIResponse, **typed: str | None) -> APIResponse:
-    """Fill in and send the form that has all these fields. None keeps the value that the page gave. Follows redirects."""
+    """Fill in and send the form that has all these fields, and the same `sku` if it has one. Follows redirects.
+
+    None keeps the value that the page gave.
+    """
     assert shown.ok, f"{shown.status} {shown.url}"
     page = FormPage(await shown.text())
     given = {name: value for name, value in typed.items() if value is not None}

@@ -34,4 +34,4 @@ async def _which_stopped(session: Session, hashes: Sequence[bytes]) -> list[bool
     return [each in stopped for each in hashes]
 
 
-_CHOICES = Gathered(_is_stopped, _which_stopped, reads=True)
+_CHOICES = Gathered(_is_stopped, _which_stopped, at_once=True)

@@ -16,13 +16,13 @@ ResultT = TypeVar("ResultT")
 class ReadById(Generic[ResultT]):
     """A read by order id. `one` takes the merchant id and an order id, `many` the merchant id and an array of order ids.
 
-    The rows have the column order_id. `make` makes the result from a row. With `at_once`, a read that finds no other one running
-    starts before the reads of the same moment, alone: it is answered sooner, and the others wait for it.
+    The rows have the column order_id. `make` makes the result from a row. With `at_once`, the first read runs alone at once, and
+    the others wait for it. Without it, the reads of the same moment share one statement.
     """
 
     def __init__(self, one: str, many: str, make: Callable[[Row], ResultT], *, at_once: bool = False) -> None:
         self._one, self._many, self._make = one, many, make
-        self._kind = Gathered(self._row, self._rows, reads=at_once)
+        self._kind = Gathered(self._row, self._rows, at_once=at_once)
 
     async def __call__(self, session: Session, merchant_id: UUID, order_id: UUID) -> ResultT | None:
         """Return the result, or None if no order of the merchant matches."""

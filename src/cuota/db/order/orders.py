@@ -133,10 +133,10 @@ async def _read_many(
 _read_for_capture = partial(_read_one, sql=FOR_CAPTURE, with_plan=False)
 _read_for_movement = partial(_read_one, sql=FOR_MOVEMENT, with_plan=True)
 _CAPTURE_READS = Gathered(
-    _read_for_capture, partial(_read_many, sql=_FOR_CAPTURES, with_plan=False), reads=True
+    _read_for_capture, partial(_read_many, sql=_FOR_CAPTURES, with_plan=False), at_once=True
 )
 _MOVEMENT_READS = Gathered(
-    _read_for_movement, partial(_read_many, sql=_FOR_MOVEMENTS, with_plan=True), reads=True
+    _read_for_movement, partial(_read_many, sql=_FOR_MOVEMENTS, with_plan=True), at_once=True
 )
 
 

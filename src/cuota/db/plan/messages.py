@@ -17,7 +17,7 @@ from cuota.db.gathered import Gathered
 from cuota.db.nested import Nested
 from cuota.db.plan import plan_changes
 from cuota.db.plan.plans import CARD, CARD_JOIN
-from cuota.db.pool import Pool, Row
+from cuota.db.pool import GONE, Pool, Row
 from cuota.db.session import Session
 
 # The lease of a claim, longer than a rail's timeout: if a worker dies, another one takes over after this time.
@@ -63,7 +63,8 @@ _SETTLED = """UPDATE messages SET state = $4, reason = $5, settled_at = $6, said
 _SETTLED_TOGETHER = """UPDATE messages m SET state = s.state, reason = s.reason, settled_at = s.settled_at, said = s.said, try_at = NULL
     FROM unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::timestamptz[], $7::bytea[])
         AS s (order_id, message_id, state, reason, settled_at, said)
-    WHERE m.merchant_id = $1 AND m.order_id = s.order_id AND m.message_id = s.message_id AND m.state = 'pending'"""
+    WHERE m.merchant_id = $1 AND m.order_id = ANY ($2::uuid[]) AND m.order_id = s.order_id AND m.message_id = s.message_id
+        AND m.state = 'pending'"""
 _AGAIN = """UPDATE messages SET try_at = $4, reason = $5
     WHERE merchant_id = $1 AND order_id = $2 AND message_id = $3 AND state = 'pending'"""
 _LATER = """UPDATE messages SET try_at = $4, tries = greatest(tries - 1, 0)
@@ -197,7 +198,12 @@ async def settle(
     if reason is None and due.notice.kind is NoticeKind.PLAN_CHANGED:
         # This comes first, because a settled message is not processed again.
         await plan_changes.told(pool, *ids, at)
-    await pool.together(_RESULTS, due.merchant_id, (*ids, state, reason, at, said))
+    result = (*ids, state, reason, at, said)
+    try:
+        await pool.together(_RESULTS, due.merchant_id, result)
+    except GONE:
+        # The entry node may be gone, while the message's own node is not. Without a result, the message would be sent again.
+        await _settle_one(pool, result)
 
 
 async def _settle_one(session: Session, result: _Result) -> None:

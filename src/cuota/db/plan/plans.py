@@ -35,7 +35,7 @@ _PLANS = f"""{MONEY}, {PLAN.columns}, p.time_zone, {CARD}, (SELECT max(m.created
 FROM orders o JOIN plans p ON p.merchant_id = $1 AND p.order_id = o.order_id {CARD_JOIN} {PLAN.join}
 WHERE o.merchant_id = $1 AND o.status = 'Approved'"""
 _AGREED = f"SELECT {_PLANS} AND o.order_id = $2"
-_ALL_AGREED = f"SELECT {_PLANS} AND o.order_id = ANY ($2::uuid[])"
+_ALL_AGREED = f"SELECT {_PLANS} AND o.order_id = ANY ($2::uuid[]) AND p.order_id = ANY ($2::uuid[])"
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,7 @@ async def moving(where: dict[str, Any], *, closed: bool = False) -> AsyncIterato
         await _alone(connection)
         workers = await clock.sharing(connection, JOBS_LOCK)
         await clock.begin(connection, closed=closed)
+        cancelled = False
         try:
             await _workers_stand_still(connection)
             move = Move(connection)
@@ -86,10 +87,14 @@ async def moving(where: dict[str, Any], *, closed: bool = False) -> AsyncIterato
                 heart.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await heart
+        except asyncio.CancelledError:
+            cancelled = True
+            raise
         finally:
             if not connection.is_closed():
                 await clock.end(connection)
-                await _workers_follow(connection, workers)
+                if not cancelled:
+                    await _workers_follow(connection, workers)
 
 
 async def _workers_follow(connection: Connection, workers: int) -> None:
