@@ -53,7 +53,7 @@ ALLOWED = {
     "logos._REMOVE_OTHERS": "under the lock of the merchant's row",
     "passkeys._REMOVE_ALL": OF_PERSON,
     "operator_passkeys._REMOVE_ALL": OF_PERSON,
-    "messages._SETTLED_TOGETHER": "this worker has claimed these messages; after a deadlock with an erasure, each one is saved alone",
+    "messages._SETTLED": "this worker has claimed these messages; after a deadlock with an erasure, each one is saved alone",
     "minutes._FORGET": SWEEP,
     "plan_changes._FORGET": ERASURE,
     "plan_changes._TOLD": "one row: a message is about one change of a plan",

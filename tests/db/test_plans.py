@@ -280,7 +280,7 @@ async def _among_small_merchants(owner: asyncpg.Connection) -> set[str]:
 
 @pytest.mark.parametrize(
     "sql",
-    [orders._WITH_PLANS, plans._ALL_AGREED, messages._SETTLED_TOGETHER],
+    [orders._WITH_PLANS, plans._ALL_AGREED, messages._SETTLED],
     ids=["orders", "plans", "messages"],
 )
 async def test_a_statement_for_several_orders_finds_each_by_its_key_even_if_it_is_planned_for_empty_tables(

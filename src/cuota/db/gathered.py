@@ -39,6 +39,18 @@ class Gathered(Generic[QueryT, ResultT]):
     at_once: bool = False
 
 
+def by_batches(
+    many: Callable[[Any, Sequence[QueryT]], Awaitable[Sequence[ResultT]]], *, at_once: bool = False
+) -> Gathered[QueryT, ResultT]:
+    """Return a kind of request whose single request runs as a batch of one."""
+
+    async def one(session: Any, asked: QueryT) -> ResultT:
+        [result] = await many(session, [asked])
+        return result
+
+    return Gathered(one, many, at_once=at_once)
+
+
 WaitingCalls = list[tuple[Any, "asyncio.Future[Any]"]]
 
 
@@ -58,7 +70,9 @@ class Gatherer:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def ask(self, kind: Gathered[QueryT, ResultT], merchant_id: UUID | None, asked: QueryT) -> ResultT:
-        """Queue a request and return its result. `merchant_id` is None if the request belongs to no merchant. If the caller is cancelled, a request that writes still runs to its end.
+        """Queue a request and return its result. If the caller is cancelled, a request that writes still runs to its end.
+
+        `merchant_id` is None if the request belongs to no merchant.
 
         Raises Refused(unavailable) at once if the queue is full; then nothing was applied.
         """

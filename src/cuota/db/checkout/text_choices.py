@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from cuota.db.gathered import Gathered
+from cuota.db.gathered import by_batches
 from cuota.db.pool import Pool
 from cuota.db.session import Session
 
@@ -25,13 +25,9 @@ async def is_stopped(pool: Pool, phone_hash: bytes) -> bool:
     return await pool.together(_CHOICES, None, phone_hash)
 
 
-async def _is_stopped(session: Session, phone_hash: bytes) -> bool:
-    return bool(await session.fetch(_STOPPED, [phone_hash]))
-
-
 async def _which_stopped(session: Session, hashes: Sequence[bytes]) -> list[bool]:
     stopped = {row["phone_hash"] for row in await session.fetch(_STOPPED, hashes)}
     return [each in stopped for each in hashes]
 
 
-_CHOICES = Gathered(_is_stopped, _which_stopped, at_once=True)
+_CHOICES = by_batches(_which_stopped, at_once=True)

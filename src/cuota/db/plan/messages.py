@@ -13,7 +13,7 @@ from cuota.core.checkout.card import card_name
 from cuota.core.installment import COUNT
 from cuota.core.plan.notice import Notice, NoticeKind, PlanStanding
 from cuota.db.cluster.across import claim_across
-from cuota.db.gathered import Gathered
+from cuota.db.gathered import by_batches
 from cuota.db.nested import Nested
 from cuota.db.plan import plan_changes
 from cuota.db.plan.plans import CARD, CARD_JOIN
@@ -58,9 +58,7 @@ RETURNING m.merchant_id, m.order_id, m.message_id, m.kind, m.installment, m.amou
 """
 # Consumers belong to no merchant, so a separate statement reads them.
 _CONSUMERS = "SELECT consumer_id, phone, profile FROM consumers WHERE consumer_id = ANY ($1::uuid[])"
-_SETTLED = """UPDATE messages SET state = $4, reason = $5, settled_at = $6, said = $7, try_at = NULL
-    WHERE merchant_id = $1 AND order_id = $2 AND message_id = $3 AND state = 'pending'"""
-_SETTLED_TOGETHER = """UPDATE messages m SET state = s.state, reason = s.reason, settled_at = s.settled_at, said = s.said, try_at = NULL
+_SETTLED = """UPDATE messages m SET state = s.state, reason = s.reason, settled_at = s.settled_at, said = s.said, try_at = NULL
     FROM unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::timestamptz[], $7::bytea[])
         AS s (order_id, message_id, state, reason, settled_at, said)
     WHERE m.merchant_id = $1 AND m.order_id = ANY ($2::uuid[]) AND m.order_id = s.order_id AND m.message_id = s.message_id
@@ -142,7 +140,7 @@ class SentText:
     name: str = ""
 
 
-# The parameters of _SETTLED.
+# The merchant and the columns of _SETTLED for one message.
 _Result = tuple[UUID, UUID, UUID, str, str | None, datetime, bytes | None]
 
 
@@ -203,21 +201,17 @@ async def settle(
         await pool.together(_RESULTS, due.merchant_id, result)
     except GONE:
         # The entry node may be gone, while the message's own node is not. Without a result, the message would be sent again.
-        await _settle_one(pool, result)
-
-
-async def _settle_one(session: Session, result: _Result) -> None:
-    await session.fetchrow(_SETTLED, *result)
+        await _settle_together(pool, [result])
 
 
 async def _settle_together(session: Session, results: Sequence[_Result]) -> list[None]:
-    # Sorted, so that two batches lock their rows in the same sequence.
+    # Sorted, so that two batches usually lock their rows in the same sequence.
     merchant_ids, *columns = zip(*sorted(results, key=itemgetter(1, 2)), strict=True)
-    await session.fetch(_SETTLED_TOGETHER, merchant_ids[0], *columns)
+    await session.fetch(_SETTLED, merchant_ids[0], *columns)
     return [None] * len(results)
 
 
-_RESULTS = Gathered(_settle_one, _settle_together)
+_RESULTS = by_batches(_settle_together)
 
 
 async def wait_for_day(session: Session, due: DueMessage, at: datetime) -> None:
