@@ -5,15 +5,24 @@ from __future__ import annotations
 import argparse
 import os
 import secrets
-import signal
 import sys
 from dataclasses import replace
+from types import FrameType
 
 import uvicorn
 
 from .app import make_app
 from .settings import SettingsError, ShopSettings
 from .staff import is_loopback
+
+
+class Server(uvicorn.Server):
+    """A server that stops once. A second Ctrl-C changes nothing, because stopping takes at most five seconds anyway."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to stop. uvicorn's own handler would raise the signal again after the last response."""
+        del sig, frame
+        self.should_exit = True
 
 
 def main() -> int:
@@ -32,18 +41,19 @@ def main() -> int:
         print(
             f"cuota_demo: the back office at {settings.public_url}/orders asks for a login: staff, {settings.staff_password}"
         )
-    # After its shutdown, uvicorn raises again the signal that stopped it. Exit with 0 in that case.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    uvicorn.run(
-        make_app(settings),
-        host=arguments.host,
-        port=arguments.port,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=5,
+    server = Server(
+        uvicorn.Config(
+            make_app(settings),
+            host=arguments.host,
+            port=arguments.port,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=5,
+        )
     )
-    return 0
+    server.run()
+    return 0 if server.started else 1
 
 
 if __name__ == "__main__":

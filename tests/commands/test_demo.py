@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import socket
@@ -10,6 +11,8 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
 
 import httpx
 import pytest
@@ -19,13 +22,23 @@ from support.ports import free_port
 
 
 @contextmanager
-def demo(cuota: Cuota, *options: str) -> Iterator[tuple[subprocess.Popen[str], str, list[str]]]:
+def demo(
+    cuota: Cuota, *options: str, errors: TextIO | None = None
+) -> Iterator[tuple[subprocess.Popen[str], str, list[str]]]:
     """Run a demo. Yield its process, the shop's address, and everything it printed until it was ready."""
     port, shop_port = free_port(), free_port()
     host = "[::1]" if any(":" in option for option in options) else "127.0.0.1"
     command = [sys.executable, "-m", "cuota", "demo", "--port", str(port), "--shop-port", str(shop_port)]
     command += options
-    with subprocess.Popen(command, env=cuota.environment(), stdout=subprocess.PIPE, text=True) as process:
+    # In a terminal, the demo and its shop are one process group, and Ctrl-C reaches both.
+    with subprocess.Popen(
+        command,
+        env=cuota.environment(),
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        text=True,
+        start_new_session=True,
+    ) as process:
         assert process.stdout is not None
         printed = []
         for line in process.stdout:
@@ -63,6 +76,18 @@ def test_the_demo_prints_addresses_credentials_and_a_first_thing_to_try(cuota: C
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0
         assert gone(shop)
+
+
+def test_pressing_ctrl_c_several_times_stops_the_demo_without_an_error(cuota: Cuota, tmp_path: Path) -> None:
+    with (tmp_path / "errors").open("w+") as errors, demo(cuota, errors=errors) as (process, shop, _):
+        assert httpx.get(shop, trust_env=False, timeout=60).status_code == 200
+        for _ in range(4):
+            os.killpg(process.pid, signal.SIGINT)
+            time.sleep(0.1)
+        assert process.wait(60) == 0
+        assert gone(shop)
+        errors.seek(0)
+        assert errors.read() == ""
 
 
 def test_a_demo_that_listens_everywhere_prints_addresses_that_a_browser_can_open(cuota: Cuota) -> None:

@@ -1,4 +1,4 @@
-"""Stopping and starting: no request is lost after SIGTERM, and a service whose port is taken says so."""
+"""Stopping and starting: no request is lost, and a service whose port is taken says so."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import httpx
@@ -17,7 +17,7 @@ import pytest
 from cuota.run.stopping import STOP_SECONDS
 from support.db.embedded_processes import lives
 from support.faults.books import books
-from support.faults.served import ORDER, Service, service, token, until
+from support.faults.served import ORDER, Service, fork_servers_of, service, token, until
 
 pytestmark = pytest.mark.faults
 
@@ -52,7 +52,24 @@ class KeepAlive:
                         self.lost.append(f"{answer.status_code} {answer.text}")
 
 
-async def test_no_request_is_lost_after_sigterm_under_load_and_the_exit_code_is_0(served: Service) -> None:
+def sigterm(served: Service) -> None:
+    """Stop the service as systemd does."""
+    served.started[-1].send_signal(signal.SIGTERM)
+
+
+def closed_terminal(served: Service) -> None:
+    """Stop the service as a terminal does when its window is closed: every process gets the signal."""
+    parent = served.started[-1].pid
+    for pid in (*served.workers(), *fork_servers_of(parent), parent):
+        os.kill(pid, signal.SIGHUP)
+
+
+@pytest.mark.parametrize("stop", [sigterm, closed_terminal])
+async def test_no_request_is_lost_during_a_stop_under_load_and_the_exit_code_is_0(
+    served: Service, stop: Callable[[Service], None]
+) -> None:
+    if served.started[-1].poll() is not None:
+        served.start(workers=2)
     headers = token(served.url, await asyncio.to_thread(served.merchant))
     clients = [KeepAlive() for _ in range(16)]
     tasks = [asyncio.create_task(client.run(served.url, headers)) for client in clients]
@@ -60,9 +77,8 @@ async def test_no_request_is_lost_after_sigterm_under_load_and_the_exit_code_is_
         while not all(client.answered for client in clients):  # noqa: ASYNC110 - the clients count by themselves
             await asyncio.sleep(0.05)
     await asyncio.sleep(0.5)
-    process = served.started[-1]
-    process.send_signal(signal.SIGTERM)
-    code = await asyncio.to_thread(process.wait, 60)
+    stop(served)
+    code = await asyncio.to_thread(served.started[-1].wait, 60)
     await asyncio.gather(*tasks)
     assert [lost for client in clients for lost in client.lost] == []
     assert code == 0
@@ -104,6 +120,22 @@ async def test_the_request_log_holds_the_last_calls_that_were_answered_during_a_
             )
 
     assert await asyncio.to_thread(logged) == answered
+
+
+def test_a_service_that_nohup_started_goes_on_when_its_terminal_is_closed(served: Service) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        if served.started[-1].poll() is None:
+            served.started[-1].terminate()
+            served.started[-1].wait(60)
+        served.start()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    closed_terminal(served)
+    # The service would begin to stop at once, and then refuse new connections within two seconds.
+    with pytest.raises(subprocess.TimeoutExpired):
+        served.started[-1].wait(5)
+    assert httpx.get(f"{served.url}/health/ready", trust_env=False, timeout=60).status_code == 200
 
 
 def test_a_stop_kills_a_worker_that_hangs_in_less_than_10_seconds(

@@ -14,6 +14,7 @@ import socket
 import sys
 
 from cuota.run.process import serve_requests
+from cuota.run.signals import STOPS
 from cuota.run.workers import PID
 
 # The worker's socket, and the listening sockets for requests, and for metrics and health only.
@@ -24,10 +25,10 @@ def main() -> int:
     """Fork workers until `cuota serve` is gone and the last worker has ended. Each worker runs and ends in here as well."""
     listen = sys.argv[1]
     # A stop of the whole process group reaches this process, too. `cuota serve` decides what happens.
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in STOPS:
         signal.signal(number, signal.SIG_IGN)
-    # `cuota serve` blocked both signals for the time of loading.
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
+    # `cuota serve` blocked these signals for the time of loading.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
     # The kernel removes ended workers.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     # A garbage collection would write to the pages that the workers share.

@@ -246,8 +246,9 @@ def serve_requests(listen: str, listeners: Sequence[socket.socket], link: socket
     settings = config.load(listen=listen)
     set_up_logging(settings.log_level)
     allow_open_files()
-    # Ctrl-C in a terminal reaches the whole process group. `cuota serve` decides what happens, and sends SIGTERM.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Ctrl-C in a terminal, and its end, reach the whole process group. `cuota serve` decides what happens, and sends SIGTERM.
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(settings, listeners, link))
     return 0

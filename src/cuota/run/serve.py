@@ -27,7 +27,7 @@ from cuota.core.expected_failure import ExpectedFailure
 from cuota.db.embedded.server import EmbeddedFailed, open_embedded
 from cuota.flows.merchant.sandbox_account import give_test_accounts
 from cuota.run import runtime
-from cuota.run.signals import StopSignal, handle_signals, until_signal
+from cuota.run.signals import STOPS, StopSignal, handle_signals, until_signal
 from cuota.run.stopping import STOP_SECONDS
 from cuota.run.workers import ForkServer, WorkerProcess
 
@@ -126,7 +126,7 @@ def _shown(listener: socket.socket, host: str = "") -> str:
 def serve(
     host: str, port: int, workers: int, *, when_ready: Callable[[config.Settings], None] | None = None
 ) -> int:
-    """Run until SIGTERM or Ctrl-C. When ready, print one line of JSON, or call `when_ready` instead."""
+    """Run until SIGTERM, Ctrl-C or the end of the terminal. When ready, print one line of JSON, or call `when_ready` instead."""
     started = time.monotonic()
     listener = bind(host, port)
     listen = f"http://{_shown(listener, host)}"
@@ -158,8 +158,8 @@ def serve(
             _keep_running(serving)
         except StopSignal:
             # A second Ctrl-C while stopping changes nothing, because stopping takes a bounded time anyway.
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            for number in STOPS:
+                signal.signal(number, signal.SIG_IGN)
     return 0
 
 

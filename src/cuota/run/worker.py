@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import signal
 from dataclasses import replace
 
 import uvloop
@@ -17,11 +16,12 @@ from cuota.flows.sandbox.clock import SandboxClock, following
 from cuota.flows.sandbox.standstill import Standstill
 from cuota.run import runtime
 from cuota.run.json_lines import set_up_logging
+from cuota.run.signals import stop_signals
 from cuota.work.loop import Signals, work
 
 
 def work_alone() -> int:
-    """Run until SIGTERM or Ctrl-C, and let the jobs in progress finish."""
+    """Run until SIGTERM, Ctrl-C or the end of the terminal, and let the jobs in progress finish."""
     settings = config.load()
     set_up_logging(settings.log_level)
     with runtime.database(settings) as where, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -46,7 +46,7 @@ async def _work(settings: config.Settings, where: dict[str, object]) -> None:
         await runtime.note_served(opened, decides=False)
         await give_test_accounts(opened)
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in stop_signals():
             loop.add_signal_handler(number, signals.stop.set)
         standstill = Standstill(where, clock, _nothing_remembered) if clock else None
         print(json.dumps({"working": True, "environment": settings.environment}), flush=True)
