@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar, overload
@@ -15,13 +14,13 @@ from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
 from cuota.core.refusal import Code, Refused
 from cuota.db.deadlock import once_more
-from cuota.db.hosts import NodeLost
 from cuota.db.order import orders, outcomes
 from cuota.db.order.orders import Found
 from cuota.db.order.outcomes import Answer
-from cuota.db.pool import BUSY, GONE, unavailable
+from cuota.db.pool import GONE, unavailable
 from cuota.db.session import Session
 from cuota.flows.context import Context
+from cuota.flows.lost_session import READ_AGAIN, read_after_loss
 
 
 class HasOrder(Protocol):
@@ -40,12 +39,6 @@ Read = Callable[[Session, UUID, UUID], Awaitable[Reading | None]]
 MakeAnswer = Callable[[Movement], Answer]
 Save = Callable[[Session, Outcome, Answer | None], Awaitable[bool]]
 
-# If a session is lost during a save, we do not know whether the save was applied. A new read shows whether it was.
-# While the database restarts, we try READ_AGAIN times, PAUSE_SECONDS apart. After that, the answer says that the result
-# is unknown.
-READ_AGAIN = 20
-PAUSE_SECONDS = 0.25
-IN_STEP_SECONDS = 5.0
 MORE_ATTEMPTS = 8
 UNKNOWN = (
     "The connection to the database was lost while the request was being applied, so the result is unknown. "
@@ -117,13 +110,10 @@ async def settle(
     for _ in range(READ_AGAIN):
         try:
             done = await _ladder(run)
-        except NodeLost:
+        except GONE as problem:
+            # Until a read succeeds, we do not know whether the save was applied. Then we decide again, on what was read.
             lost = True
-            await _node_is_back(run)
-        except GONE:
-            # Until a read succeeds, we do not know whether the save was applied.
-            lost = True
-            await _reachable(run)
+            await read_after_loss(context, merchant_id, order_id, problem, UNKNOWN)
         except Refused as refused:
             raise (unavailable(UNKNOWN) if lost and refused.code is Code.UNAVAILABLE else refused) from None
         else:
@@ -211,36 +201,3 @@ async def _locked(run: _Run) -> Done[Any, Outcome | None]:
             retry_after=1,
         )
     return done
-
-
-async def _node_is_back(run: _Run) -> None:
-    """Query the order's node once more.
-
-    Raises Refused if the node is still down, so that its merchants get an answer within a second.
-    """
-    await asyncio.sleep(PAUSE_SECONDS)
-    try:
-        await run.read(run.context.pool, run.merchant_id, run.order_id)
-    except (Refused, *GONE, *BUSY):
-        raise unavailable(UNKNOWN, retry_after=5) from None
-
-
-async def _reachable(run: _Run) -> None:
-    """Wait until the database answers, and its standby has everything that can be read.
-
-    Raises Refused after a timeout, and at once if the database answers that the order's node is down.
-    """
-    for _ in range(READ_AGAIN):
-        await asyncio.sleep(PAUSE_SECONDS)
-        try:
-            async with asyncio.timeout(IN_STEP_SECONDS):
-                await run.context.pool.in_step()
-            await orders.read_with_plan(run.context.pool, run.merchant_id, run.order_id)
-        except TimeoutError:
-            break
-        except NodeLost:
-            raise unavailable(UNKNOWN, retry_after=5) from None
-        except (Refused, *GONE, *BUSY):
-            continue
-        return
-    raise unavailable(UNKNOWN, retry_after=5)

@@ -22,24 +22,25 @@ from support.own_service import Own
 Hook = Callable[[], Awaitable[None]]
 
 
-def saves(sql: str) -> bool:
-    """True if a statement is the call that saves an outcome."""
-    return "save_orders(" in sql
-
-
 class CutPool(SamePool):
     """The service's pool. Its database session is terminated at the first save: before, during or after the save.
 
-    `contend` runs before each of the first two saves, so that these are stale and the third one runs under the lock.
+    `contend` runs before each of the first two saves, so that these are stale and the third one runs under the lock. `call` is
+    the function in the database that saves.
     """
 
-    def __init__(self, own: Own, when: str, contend: Hook | None = None) -> None:
+    def __init__(self, own: Own, when: str, contend: Hook | None = None, call: str = "save_orders(") -> None:
         super().__init__(own.context.pool)
+        self._call = call
         self._own, self._when, self._contend = own, when, contend
         self.contended = self.cut = 0
 
+    def saves(self, sql: str) -> bool:
+        """True if a statement is the call that saves."""
+        return self._call in sql
+
     async def fetchrow(self, sql: str, *values: object) -> Any:
-        if not saves(sql):
+        if not self.saves(sql):
             return await super().fetchrow(sql, *values)
         if self._contend is not None:
             if self.contended < 2:
@@ -91,7 +92,7 @@ class _CutConnection:
         return getattr(self._connection, name)
 
     async def fetchrow(self, sql: str, *values: object) -> Any:
-        if saves(sql):
+        if self._pool.saves(sql):
             return await self._pool.fetchrow_cut(self._connection, sql, *values)
         return await self._connection.fetchrow(sql, *values)
 

@@ -12,10 +12,13 @@ from cuota.core.merchant import Merchant, require_in_range, require_selling
 from cuota.core.order.event import Event
 from cuota.core.order.order import Order, Status, edge
 from cuota.core.refusal import Code, Refused
-from cuota.db.order import documents, outcomes
+from cuota.db.order import documents, orders, outcomes
 from cuota.db.order.outcomes import Answer, NewOrder
 from cuota.db.pool import GONE, unavailable
 from cuota.flows.context import Context, new_token
+from cuota.flows.lost_session import READ_AGAIN, read_after_loss
+
+UNKNOWN = "The database connection was lost. Try again. An order may have been created, but no consumer will open it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +116,26 @@ async def write_order(
         events.append(Event(rejected, order.amount, message=message))
     document = documents.encode({**request.document, "warnings": request.warnings}).decode()
     new = NewOrder(order, token, request.reference, document, tuple(events), start)
-    try:
-        saved = await outcomes.create(context.pool, new, answer)
-    except GONE:
-        raise unavailable(
-            "The database connection was lost. Try again. An order may have been created, but no consumer will open it."
-        ) from None
+    saved = await _save(context, new, answer)
     if saved:
         for event in events:
             context.happened(event)
     return saved
+
+
+async def _save(context: Context, new: NewOrder, answer: Answer | None) -> bool:
+    """Save a new order exactly once, even if the session is lost: its id shows whether the save was applied."""
+    ids = new.order.merchant_id, new.order.order_id
+    lost = False
+    for _ in range(READ_AGAIN):
+        try:
+            saved = await outcomes.create(context.pool, new, answer)
+            # After a loss, False may mean that the first attempt was applied after the read below.
+            return saved or (lost and await orders.read_with_plan(context.pool, *ids) is not None)
+        except GONE as problem:
+            lost = True
+            if await read_after_loss(context, *ids, problem, UNKNOWN) is not None:
+                return True
+        except Refused as refused:
+            raise (unavailable(UNKNOWN) if lost and refused.code is Code.UNAVAILABLE else refused) from None
+    raise unavailable(UNKNOWN)

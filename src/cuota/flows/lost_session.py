@@ -1,0 +1,48 @@
+"""What a flow does when its session is lost during a save: nobody knows whether the save was applied, until the order is read."""
+
+from __future__ import annotations
+
+import asyncio
+from uuid import UUID
+
+from cuota.core.refusal import Refused
+from cuota.db.hosts import NodeLost
+from cuota.db.order import orders
+from cuota.db.order.orders import Found
+from cuota.db.pool import BUSY, GONE, unavailable
+from cuota.flows.context import Context
+
+# While the database restarts, we try this many times, PAUSE_SECONDS apart. After that, the answer says that the result is
+# unknown.
+READ_AGAIN = 20
+PAUSE_SECONDS = 0.25
+IN_STEP_SECONDS = 5.0
+
+
+async def read_after_loss(
+    context: Context, merchant_id: UUID, order_id: UUID, lost: Exception, unknown: str
+) -> Found | None:
+    """Read the order and its plan, once the database answers again and its standby has everything that can be read.
+
+    `lost` is the exception of the save. Raises Refused (unavailable, with the text `unknown`) after a timeout, and at once if the
+    database answers that the order's node is down: then the merchant gets an answer within a second. Returns None if there is no
+    such order.
+    """
+    if isinstance(lost, NodeLost):
+        # The session is usable and knows that the node is down. One more read shows whether the node is back already.
+        await asyncio.sleep(PAUSE_SECONDS)
+        try:
+            return await orders.read_with_plan(context.pool, merchant_id, order_id)
+        except (Refused, *GONE, *BUSY):
+            raise unavailable(unknown, retry_after=5) from None
+    for _ in range(READ_AGAIN):
+        await asyncio.sleep(PAUSE_SECONDS)
+        try:
+            async with asyncio.timeout(IN_STEP_SECONDS):
+                await context.pool.in_step()
+            return await orders.read_with_plan(context.pool, merchant_id, order_id)
+        except (TimeoutError, NodeLost):
+            break
+        except (Refused, *GONE, *BUSY):
+            continue
+    raise unavailable(unknown, retry_after=5)
