@@ -47,9 +47,10 @@ async def settle_due_orders(context: Context) -> int:
                 return await _settle_one(context, merchant_id, order_id)
             except Refused as busy:
                 log.warning("order waits", extra={"facts": {"orderId": str(order_id), "code": busy.code}})
-            except NodeLost:
-                # The order is due again when its database node is back.
-                log.warning("order waits", extra={"facts": {"orderId": str(order_id), "code": "node_lost"}})
+            except GONE as lost:
+                # The order stays due. It is settled when the database, or the order's node in a cluster, is back.
+                code = "node_lost" if isinstance(lost, NodeLost) else "session_lost"
+                log.warning("order waits", extra={"facts": {"orderId": str(order_id), "code": code}})
             except Exception:
                 # An order that cannot be settled must not stop the others.
                 log.exception("order failed", extra={"facts": {"orderId": str(order_id)}})
