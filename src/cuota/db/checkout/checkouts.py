@@ -29,11 +29,12 @@ SELECT {MONEY}, o.token, d.document, {PLAN.columns}, {STARTED}, {LEFT},
     b.profile AS details, b.created_at AS opened_at, b.display, b.shipping, b.device_hash,
     m.name AS merchant, m.minimum, m.maximum, m.defer_funds_capture, m.profile AS body_profile,
     m.currency AS merchant_currency, m.origins, m.onboarding, m.suspended_at IS NOT NULL AS suspended,
-    v.consumer_id AS reviewed, {OWN}
+    v.consumer_id AS reviewed, a.consumer_id AS payer_id, a.browser AS paid_in, {OWN}
 FROM checkout_sessions b JOIN orders o ON o.merchant_id = $1 AND o.order_id = b.order_id
     JOIN order_details d ON d.merchant_id = $1 AND d.order_id = b.order_id JOIN merchants m ON m.merchant_id = $1
     LEFT JOIN sdk_checkouts s ON s.merchant_id = $1 AND s.order_id = b.order_id
-    LEFT JOIN reviews v ON v.merchant_id = $1 AND v.order_id = b.order_id {PLAN.join}
+    LEFT JOIN reviews v ON v.merchant_id = $1 AND v.order_id = b.order_id
+    LEFT JOIN plans a ON a.merchant_id = $1 AND a.order_id = b.order_id {PLAN.join}
 WHERE b.merchant_id = $1 AND b.order_id = $2 AND b.session_hash = $3
 """
 _BY_LINK = f"""SELECT {MONEY}, {STARTED} FROM orders o
@@ -89,7 +90,10 @@ class CheckoutSession:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A session with its order, the order's document (JSON text that never changes), its plan and its merchant."""
+    """A session with its order, the order's document (JSON text that never changes), its plan and its merchant.
+
+    `payer_id` is the consumer who agreed to pay last, `paid_in` the hash of the session in which that happened.
+    """
 
     session: CheckoutSession
     merchant: Merchant
@@ -100,6 +104,8 @@ class Opened:
     start: Start | None
     left: bool
     reviewed: UUID | None
+    payer_id: UUID | None
+    paid_in: bytes | None
 
 
 def profile_of(text: str | None) -> Profile | None:
@@ -174,6 +180,8 @@ async def read(session: Session, key: SessionKey) -> Opened | None:
         start=start_of(row),
         left=row["was_left"],
         reviewed=row["reviewed"],
+        payer_id=row["payer_id"],
+        paid_in=row["paid_in"],
     )
 
 

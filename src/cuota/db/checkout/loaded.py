@@ -18,7 +18,8 @@ class Checkout:
     """The data for a page or a step, as it was read at the start of the request.
 
     `left` is true for an Abandoned order that its consumer canceled; other Abandoned orders timed out. `reviewed` is the consumer
-    whose order was referred to a person; None if the order was not referred.
+    whose order was referred to a person; None if the order was not referred. `payer_id` is the consumer who agreed to pay last,
+    `paid_in` the hash of the session in which that happened; both are None before, and after an erasure `payer_id` is.
     """
 
     merchant: Merchant
@@ -31,11 +32,26 @@ class Checkout:
     start: Start | None = None
     left: bool = False
     reviewed: UUID | None = None
+    payer_id: UUID | None = None
+    paid_in: bytes | None = None
 
     @property
     def verified(self) -> bool:
-        """True if this browser has verified the phone number. Until then, no personal data is shown."""
+        """True if this browser has verified a phone number. Until then, no personal data is shown.
+
+        Anybody with the link can open a checkout and verify an own number, so this says nothing about who pays.
+        """
         return self.session.verified_at is not None
+
+    @property
+    def is_payer(self) -> bool:
+        """True if this browser has verified the number of the consumer who pays. Only it sees the charge, the card and the plan."""
+        return self.verified and self.payer_id is not None and self.payer_id == self.session.consumer_id
+
+    @property
+    def paid_here(self) -> bool:
+        """True if the consumer pays in this browser, and not in another one that has verified the same number."""
+        return self.is_payer and self.paid_in == self.session.session_hash
 
     @property
     def express(self) -> bool:

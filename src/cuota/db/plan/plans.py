@@ -24,7 +24,7 @@ CARD_JOIN = """LEFT JOIN LATERAL (SELECT c.card_token, c.card_brand, c.card_last
     AND c.merchant_id = $1 AND c.order_id = p.order_id AND c.state = 'succeeded' ORDER BY c.created_at DESC LIMIT 1) k ON true"""
 # A bank's reasons for "never charge this card again".
 _FINAL = ", ".join(f"'{reason}'" for reason in sorted(FINAL_FOR_CARD))
-_PLANS = f"""{MONEY}, {PLAN.columns}, p.time_zone, {CARD}, (SELECT max(m.created_at) FROM messages m
+_PLANS = f"""{MONEY}, {PLAN.columns}, p.consumer_id AS payer_id, p.time_zone, {CARD}, (SELECT max(m.created_at) FROM messages m
     WHERE m.merchant_id = $1 AND m.order_id = o.order_id AND m.kind = 'card_changed') AS card_told,
     ARRAY(SELECT c.created_at FROM charges c WHERE c.merchant_id = $1 AND c.order_id = o.order_id AND c.state = 'failed'
         AND c.card_token = coalesce(p.card_token, k.card_token) ORDER BY c.created_at DESC LIMIT {MOST_ATTEMPTS}) AS declined_at,
@@ -40,8 +40,9 @@ _ALL_AGREED = f"SELECT {_PLANS} AND o.order_id = ANY ($2::uuid[]) AND p.order_id
 
 @dataclass(frozen=True, slots=True)
 class Agreed:
-    """An approved order with its plan, the consumer's time zone, and the card that pays.
+    """An approved order with its plan, the consumer and the consumer's time zone, and the card that pays.
 
+    `payer_id` is None after the consumer was erased.
     `card_told` is the time of the consumer's last message about a changed card. `declined_at` are the latest times at
     which the card declined a payment: of this plan, or of any plan of the card (`flows/plan/collect_installments.py`).
     `ended`: the card must never be charged again for this plan, because its bank said so, or won a chargeback of one of its
@@ -49,6 +50,7 @@ class Agreed:
     """
 
     found: Found
+    payer_id: UUID | None
     zone: ZoneInfo
     card: PlanCard
     card_told: datetime | None = None
@@ -81,6 +83,7 @@ def _agreed_of(row: Row) -> Agreed:
     found = Found(order_of(row), None, plan_of(row))
     return Agreed(
         found,
+        row["payer_id"],
         ZoneInfo(row["time_zone"]),
         card_of(row),
         row["card_told"],

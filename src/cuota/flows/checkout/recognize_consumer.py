@@ -50,13 +50,14 @@ async def find_offer(context: Context, checkout: Checkout, token: str | None) ->
     # The latest plan may be from any merchant.
     with everyone():
         agreed = await plans.read(context.pool, known.merchant_id, known.order_id)
-    if consumer is None or consumer.profile is None or agreed is None or needs_card(agreed.plan):
+    if consumer is None or consumer.profile is None or agreed is None:
+        return None
+    # Earlier releases could remember a consumer with another consumer's plan of the same order.
+    if agreed.payer_id != known.consumer_id or needs_card(agreed.plan):
         return None
     if checkout.document.consumer.get("phoneNumber") not in {None, consumer.phone}:
         return None
-    if not await is_allowed(context, agreed.card):
-        return None
-    return Offer(consumer, consumer.profile, agreed.card)
+    return Offer(consumer, consumer.profile, agreed.card) if await is_allowed(context, agreed.card) else None
 
 
 async def pay_again(

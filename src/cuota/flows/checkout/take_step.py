@@ -91,6 +91,8 @@ async def load(context: Context, merchant_id: UUID, order_id: UUID, secret: str)
         found.start,
         found.left,
         found.reviewed,
+        found.payer_id,
+        found.paid_in,
     )
 
 

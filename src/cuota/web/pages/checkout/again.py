@@ -86,10 +86,13 @@ def remember_later(request: Request, response: Response, checkout: Checkout) -> 
 
 
 async def remember_after(request: Request, response: Response, checkout: Checkout) -> None:
-    """Remember this browser if its payment had waited for its bank and is approved now."""
+    """Remember this browser if its payment had waited for its bank and is approved now.
+
+    The cookie is not a secret: a browser that did not pay can have it, too.
+    """
     if kept_secret(request, _WAITS) != str(checkout.order.order_id) or request.method == "HEAD":
         return
-    if checkout.order.status is Status.APPROVED and checkout.verified:
+    if checkout.paid_here:
         await remember(request, response, checkout, checkout.order)
     keep_secret(request, response, _WAITS, "", 0)
 

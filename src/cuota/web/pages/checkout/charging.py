@@ -33,8 +33,8 @@ async def charging(request: Request, checkout: Checkout, secret: str, said: str 
     context, order = service_of(request).context, checkout.order
     ids = (order.merchant_id, order.order_id)
     pending = await charges.pending(context.pool, *ids)
-    # Anybody with the link can open a checkout. Only the browser that paid may see the charge and act on it.
-    if pending is None or not checkout.verified:
+    # Anybody with the link can open a checkout. Only the consumer who pays may see the charge and act on it.
+    if pending is None or not checkout.is_payer:
         return working(request, checkout, secret)
     bank = await look_at_charge(context, *ids, pending)
     if bank is not None:

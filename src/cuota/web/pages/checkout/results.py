@@ -34,7 +34,8 @@ _READ_SECONDS = 3
 async def result(request: Request, checkout: Checkout, secret: str, *, leaving: bool = False) -> Response:
     """Return the page with the result of the checkout and the link back to the shop.
 
-    Details of the plan and the reasons of a decline are shown only in a browser that verified the consumer's phone number.
+    Details of the plan and the reasons of a decline are shown only in a browser that verified the number of the consumer who paid
+    or was declined.
     `leaving`: the consumer has just pressed the cancel control.
     """
     order, shop = checkout.order, checkout.merchant.shown_name
@@ -60,7 +61,7 @@ async def result(request: Request, checkout: Checkout, secret: str, *, leaving: 
     }
     if order.status is Status.DECLINED:
         context["reasons"] = await _why(request, checkout)
-    if approved and checkout.verified:
+    if approved and checkout.is_payer:
         context["plan"] = plan_of(checkout.plan, order.currency, finance=False)
     return page(request, "result.html", context, place=place_of(checkout))
 
@@ -113,7 +114,7 @@ async def _merchant_message(request: Request, checkout: Checkout) -> dict[str, o
 def _words(checkout: Checkout) -> tuple[str, list[str]]:
     order = checkout.order
     shop = checkout.merchant.shown_name
-    if order.status is Status.APPROVED and not checkout.verified:
+    if order.status is Status.APPROVED and not checkout.is_payer:
         return "Your order is confirmed", [f"{shop} has your order."]
     if order.status is Status.APPROVED:
         first, *later = checkout.plan
@@ -126,7 +127,7 @@ def _words(checkout: Checkout) -> tuple[str, list[str]]:
         )
         return "Your order is confirmed", [f"{paid}{following}", f"{shop} has your order."]
     if order.status is Status.DECLINED:
-        if order.card_failures >= CARD_TRIES:
+        if order.card_failures >= CARD_TRIES and checkout.is_payer:
             text = "Your cards were declined by their banks, so nothing was paid."
         else:
             text = "We could not approve this purchase. Nothing was charged."

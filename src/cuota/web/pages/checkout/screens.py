@@ -140,7 +140,7 @@ def _stopped(request: Request, checkout: Checkout) -> Response:
 def _said(request: Request, checkout: Checkout, said: str | None, step: str) -> str | None:
     """Return the text about the last action. `said` in the address only selects one of these fixed texts."""
     order = checkout.order
-    if order.card_failures and step == "pay":
+    if order.card_failures and step == "pay" and checkout.is_payer:
         seconds = (order.expires_at - service_of(request).context.now()).total_seconds()
         minutes = max(1, int(seconds // 60))
         tries = CARD_TRIES - order.card_failures

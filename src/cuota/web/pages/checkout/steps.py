@@ -244,10 +244,10 @@ async def again(request: Request, checkout: Checkout, secret: str, form: dict[st
 
 @_step("pay")
 async def another_card(request: Request, checkout: Checkout, secret: str, form: dict[str, str]) -> Response:
-    """Cancel a charge that waits for a confirmation at the card's bank, so that another card can pay."""
+    """Cancel a charge that waits for a confirmation at the card's bank, so that another card can pay. Only its payer can."""
     del form
     context, ids = service_of(request).context, (checkout.order.merchant_id, checkout.order.order_id)
-    pending = await charges.pending(context.pool, *ids)
+    pending = await charges.pending(context.pool, *ids) if checkout.is_payer else None
     if pending is not None:
         await give_up_charge(context, *ids, pending)
     # If the charge was meanwhile paid or declined, the page shows this result.
