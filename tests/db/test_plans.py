@@ -64,7 +64,7 @@ ALLOWED = {
     "clock._PAID": "it runs only with the sandbox's clock, on a developer's machine",
     "clock._DUE": "it runs only with the sandbox's clock, on a developer's machine",
     "clock._HAS_ORDERS": "it runs only with the sandbox's clock, on a developer's machine",
-    "erasure._ORDERS": "an operator runs it by hand to erase one consumer; browsers in a checkout are stored for only a month",
+    "ownership._FOUND": "an operator runs it by hand to erase one consumer; browsers in a checkout are stored for only a month",
     "erasure._OTHER_BROWSERS": "an operator runs it by hand to erase one consumer",
     "erasure._ACCOUNT": "an operator runs it by hand to erase one consumer",
     "erasure._MAILS": "an operator runs it by hand to erase one consumer",

@@ -101,7 +101,7 @@ ALLOWED = {
     "clock._DUE": "counts the due work of all merchants at an instant of the sandbox's clock",
     "idempotency._FORGET": "deletes the responses of all merchants that are a day old",
     "checkouts._OLD": "finds the merchants with browsers that are a month old; each deletion then names one merchant",
-    "erasure._ORDERS": "a consumer's orders at all merchants, by the consumer's id",
+    "ownership._FOUND": "a consumer's orders at all merchants, by the consumer's id",
     "erasure._OTHER_BROWSERS": "deletes a consumer's browsers at all merchants",
     "erasure._MAILS": "a consumer's own mail addresses, by the consumer's id",
     "retention._MERCHANTS_WITH_ORDERS": "finds the merchants with orders that may have reached the end of their retention period; each statement then names one",

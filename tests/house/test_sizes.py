@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,9 +21,10 @@ LINES_A_FUNCTION = 50
 
 def _written() -> Iterator[Path]:
     for folder in FOLDERS:
-        for path in (ROOT / folder).rglob("*"):
-            if path.suffix in SUFFIXES and not NOT_OURS & set(path.parts) and COPIED not in path.parents:
-                yield path
+        for parent, folders, files in os.walk(ROOT / folder):
+            # A test in another process may be installing packages there.
+            folders[:] = [each for each in folders if each not in NOT_OURS and Path(parent, each) != COPIED]
+            yield from (path for path in map(Path(parent).joinpath, files) if path.suffix in SUFFIXES)
 
 
 def _texts() -> Iterator[tuple[Path, str]]:

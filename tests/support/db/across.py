@@ -93,7 +93,7 @@ ACROSS = {
     "history._FORGET": "sweeps: deletes signals that are older than every window",
     "checkouts._OLD": "reads: finds the merchants with browsers that are a month old; each deletion then names one merchant",
     "idempotency._FORGET": "sweeps: deletes the responses of yesterday",
-    "erasure._ORDERS": "reads: finds one consumer's orders at all merchants, for the operator",
+    "ownership._FOUND": "reads: finds one consumer's orders at all merchants, for the operator",
     "erasure._MAILS": "reads: finds the mail addresses of the consumer to erase",
     "erasure._OTHER_BROWSERS": "sweeps: deletes the browsers of the consumer to erase",
     "retention._MERCHANTS_WITH_ORDERS": "reads: finds the merchants with orders that may have reached the end of their retention period",

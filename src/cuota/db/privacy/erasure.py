@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable
-from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID, uuid4
 
@@ -13,6 +11,7 @@ from cuota.core.privacy.erasure import OpenObligations
 from cuota.db.desk import api_requests, terms
 from cuota.db.plan import plan_changes
 from cuota.db.pool import Connection, Pool
+from cuota.db.privacy.ownership import OWN_ROWS, Theirs
 from cuota.db.session import Session
 
 # Only operators' commands run these statements. They may read whole tables and take long.
@@ -20,21 +19,6 @@ _PATIENT = (
     "SET LOCAL statement_timeout = 0", "SET LOCAL enable_seqscan = on", "SET LOCAL enable_hashjoin = on",
     "SET LOCAL enable_material = on", "SET LOCAL plan_cache_mode = auto",
 )  # fmt: skip
-# If another consumer agreed to pay, the order belongs to that consumer.
-_ORDERS = """
-WITH found AS (
-    SELECT merchant_id, order_id, true AS proved FROM plans WHERE consumer_id = $1
-    UNION ALL SELECT merchant_id, order_id, true FROM decisions WHERE consumer_id = $1 AND NOT approved
-    UNION ALL SELECT merchant_id, order_id, true FROM reviews WHERE consumer_id = $1
-    UNION ALL SELECT merchant_id, order_id, true FROM checkout_sessions WHERE consumer_id = $1
-    UNION ALL SELECT merchant_id, order_id, false FROM order_details
-        WHERE erased_at IS NULL AND document #>> '{consumer,phoneNumber}' = $2
-)
-SELECT f.merchant_id, f.order_id, bool_or(f.proved) AS proved FROM found f
-WHERE NOT EXISTS (SELECT FROM plans p WHERE p.merchant_id = f.merchant_id AND p.order_id = f.order_id
-    AND p.consumer_id <> $1)
-GROUP BY f.merchant_id, f.order_id ORDER BY f.merchant_id, f.order_id
-"""
 _STANDING = """
 SELECT m.name AS merchant, d.reference, o.currency, o.charging IS NOT NULL AS charging,
     coalesce(i.unpaid, 0)::bigint AS unpaid, i.last_due,
@@ -57,11 +41,10 @@ _ADDITIONAL = """UPDATE sdk_checkouts SET additional = NULL
     WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND additional IS NOT NULL"""
 _PLANS = """UPDATE plans SET payer = NULL, agreement = '', browser = NULL, card_hash = NULL, erased_at = $3,
     consumer_id = coalesce($4, consumer_id)
-    WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND erased_at IS NULL RETURNING 1"""
-# The operator's words about a review. Its numbers stay, like those of a decision.
-_REVIEWED = (
-    "UPDATE reviews SET reason = '' WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND reason <> ''"
-)
+    WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND erased_at IS NULL AND ($5::uuid IS NULL OR consumer_id = $5) RETURNING 1"""
+# The operator's words about a review. Its numbers stay, like those of a decision. $3 is the consumer, or null for everybody.
+_REVIEWED = """UPDATE reviews SET reason = '' WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND reason <> ''
+    AND ($3::uuid IS NULL OR consumer_id = $3)"""
 # The texts and files of disputes, and where a parcel went.
 _WRITTEN = "UPDATE dispute_evidence SET text = NULL WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND text IS NOT NULL"
 # This includes files whose statement was never saved because the service was killed in between.
@@ -70,14 +53,17 @@ _FILES = """DELETE FROM dispute_files f USING disputes d WHERE f.merchant_id = $
 _RETURNS = """UPDATE return_notices SET carrier = '', tracking = ''
     WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[])"""
 # Messages as they were sent.
-_SAID = "UPDATE messages SET said = NULL WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND said IS NOT NULL"
+_SAID = f"""UPDATE messages SET said = NULL WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND said IS NOT NULL
+    AND ($3::uuid IS NULL OR {OWN_ROWS["messages"]})"""
 # A block stays, so that nobody can end it by an erasure. Only its reason is removed.
 _BLOCKS = "UPDATE consumer_blocks SET reason = NULL WHERE consumer_id = $1 AND reason IS NOT NULL"
 _ANSWERS = """UPDATE delivery_attempts SET answer = NULL
     WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND answer IS NOT NULL"""
-_UNSENT = """UPDATE messages SET state = 'failed', reason = 'the consumer was erased', settled_at = $3, try_at = NULL
-    WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND state = 'pending'"""
-_BROWSERS = "DELETE FROM checkout_sessions WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) RETURNING 1"
+_UNSENT = f"""UPDATE messages SET state = 'failed', reason = 'the consumer was erased', settled_at = $4, try_at = NULL
+    WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND state = 'pending' AND {OWN_ROWS["messages"]}"""
+# Another person may have opened the same checkout.
+_BROWSERS = """DELETE FROM checkout_sessions WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND consumer_id IS NULL
+    RETURNING 1"""
 _OTHER_BROWSERS = "DELETE FROM checkout_sessions WHERE phone = $1 OR consumer_id = $2 RETURNING 1"
 _ACCOUNT = "DELETE FROM account_sessions WHERE phone = $1 OR consumer_id = $2 RETURNING 1"
 _REMEMBERED = "DELETE FROM remembered_browsers WHERE consumer_id = $1 RETURNING 1"
@@ -95,19 +81,6 @@ UNION SELECT profile ->> 'email' FROM checkout_sessions WHERE consumer_id = $1
 """
 
 
-@dataclass(slots=True)
-class Theirs:
-    """The orders of one consumer, by merchant. `proved` are the orders in which a code confirmed the number."""
-
-    orders: dict[UUID, list[UUID]] = field(default_factory=lambda: defaultdict(list))
-    proved: set[UUID] = field(default_factory=set)
-
-    @property
-    def count(self) -> int:
-        """Return the number of orders."""
-        return sum(map(len, self.orders.values()))
-
-
 @contextlib.asynccontextmanager
 async def patient(pool: Pool) -> AsyncIterator[Connection]:
     """Open a transaction without a statement timeout, in which PostgreSQL may read whole tables."""
@@ -115,16 +88,6 @@ async def patient(pool: Pool) -> AsyncIterator[Connection]:
         for setting in _PATIENT:
             await connection.execute(setting)
         yield connection
-
-
-async def find(session: Session, consumer_id: UUID, phone: str) -> Theirs:
-    """Return the consumer's orders, and the orders that contain the phone number and belong to nobody else."""
-    found = Theirs()
-    for row in await session.fetch(_ORDERS, consumer_id, phone):
-        found.orders[row["merchant_id"]].append(row["order_id"])
-        if row["proved"]:
-            found.proved.add(row["order_id"])
-    return found
 
 
 async def standing(session: Session, theirs: Theirs) -> list[OpenObligations]:
@@ -142,26 +105,45 @@ async def mails(session: Session, consumer_id: UUID) -> list[str]:
 
 
 async def blank_orders(
-    session: Session, merchant_id: UUID, order_ids: Iterable[UUID], now: datetime, new_id: UUID | None = None
+    session: Session, merchant_id: UUID, order_ids: Iterable[UUID], now: datetime
 ) -> tuple[int, int]:
-    """Remove the consumer from orders and plans.
-
-    Return the numbers of orders and plans. `new_id`, which belongs to no consumer, replaces the consumer's id in the plans.
-    """
+    """Remove every consumer from orders that ended long ago. Return the numbers of orders and plans."""
     ids = list(order_ids)
+    orders = await _blank(session, merchant_id, ids, now)
+    return orders, await _forget_rows(session, merchant_id, ids, now, None, None)
+
+
+async def _blank(session: Session, merchant_id: UUID, ids: list[UUID], now: datetime) -> int:
+    """Remove personal data from these orders, except from rows of which an order may have several consumers'."""
     # This comes first, because it locks the merchant's search terms: an erasure and the retention job, which lock several rows of
     # each table, run one after the other for each merchant, and never deadlock.
     await terms.forget(session, merchant_id, ids)
     row = await session.fetchrow(_BLANK, merchant_id, ids, now)
     await session.fetch(_ADDITIONAL, merchant_id, ids)
-    for sql in (_FILES, _WRITTEN, _RETURNS, _REVIEWED):
+    for sql in (_FILES, _WRITTEN, _RETURNS):
         await session.fetch(sql, merchant_id, ids)
-    await session.fetch(_SAID, merchant_id, ids)
     await plan_changes.forget(session, merchant_id, ids)
     # The logged bodies are masked, but a merchant's reference may contain personal data.
     await api_requests.forget_orders(session, merchant_id, ids)
-    plans = await session.fetch(_PLANS, merchant_id, ids, now, new_id)
-    return (row["blanked"] if row else 0), len(plans)
+    return row["blanked"] if row else 0
+
+
+async def _forget_rows(
+    session: Session,
+    merchant_id: UUID,
+    ids: list[UUID],
+    now: datetime,
+    consumer_id: UUID | None,
+    new_id: UUID | None,
+) -> int:
+    """Remove this consumer, or every consumer, from messages, reviews and plans. Return the number of plans.
+
+    `new_id`, which belongs to no consumer, replaces the consumer's id in the plans. This comes last, because the plan says whose the
+    messages are.
+    """
+    await session.fetch(_REVIEWED, merchant_id, ids, consumer_id)
+    await session.fetch(_SAID, merchant_id, ids, consumer_id)
+    return len(await session.fetch(_PLANS, merchant_id, ids, now, new_id, consumer_id))
 
 
 async def erase(
@@ -171,13 +153,12 @@ async def erase(
     done = dict.fromkeys(("orders", "plans", "browsers", "profiles"), 0)
     # The plans must no longer belong to this consumer: the next owner of the phone number must not find them at /account.
     nobody = uuid4()
-    for merchant_id, ids in theirs.orders.items():
-        orders, plans = await blank_orders(session, merchant_id, ids, now, nobody)
-        done["orders"] += orders
-        done["plans"] += plans
-        await session.fetch(_ANSWERS, merchant_id, ids)
-        await session.fetch(_UNSENT, merchant_id, ids, now)
-        done["browsers"] += len(await session.fetch(_BROWSERS, merchant_id, ids))
+    for merchant_id, whole, rows in theirs.merchants():
+        done["orders"] += await _blank(session, merchant_id, whole, now)
+        await session.fetch(_ANSWERS, merchant_id, whole)
+        await session.fetch(_UNSENT, merchant_id, rows, consumer_id, now)
+        done["browsers"] += len(await session.fetch(_BROWSERS, merchant_id, whole))
+        done["plans"] += await _forget_rows(session, merchant_id, rows, now, consumer_id, nobody)
     for sql in (_OTHER_BROWSERS, _ACCOUNT):
         done["browsers"] += len(await session.fetch(sql, phone, consumer_id))
     done["browsers"] += len(await session.fetch(_REMEMBERED, consumer_id))

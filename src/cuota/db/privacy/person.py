@@ -10,7 +10,7 @@ import json
 from typing import Any
 from uuid import UUID
 
-from cuota.db.privacy.erasure import Theirs
+from cuota.db.privacy.ownership import OWN_ROWS, Theirs
 from cuota.db.session import Session
 
 ERASED = "erased on request"
@@ -88,7 +88,7 @@ _SECRET = frozenset(
     ]
 )
 _ORDER = """SELECT to_json(o)::text AS order, m.name AS merchant, d.reference, d.document::text AS document, d.erased_at,
-    (SELECT to_json(p)::text FROM plans p WHERE p.merchant_id = $1 AND p.order_id = o.order_id) AS plan,
+    (SELECT to_json(p)::text FROM plans p WHERE p.merchant_id = $1 AND p.order_id = o.order_id AND p.consumer_id = $3) AS plan,
     (SELECT to_json(s)::text FROM sdk_checkouts s WHERE s.merchant_id = $1 AND s.order_id = o.order_id) AS started
 FROM orders o JOIN order_details d ON d.merchant_id = $1 AND d.order_id = o.order_id
     JOIN merchants m ON m.merchant_id = $1
@@ -130,9 +130,22 @@ _OF_PERSON = {
 }
 
 
-async def read_order(session: Session, merchant_id: UUID, order_id: UUID) -> dict[str, Any]:
-    """Return all rows of one order."""
-    row = await session.fetchrow(_ORDER, merchant_id, order_id)
+async def _rows(
+    session: Session, table: str, ids: tuple[UUID, UUID], consumer_id: UUID, column: str
+) -> list[dict[str, Any]]:
+    """Return the rows of an order in a table; if the order may have rows of several consumers there, only those of this one."""
+    own = OWN_ROWS.get(table)
+    # The table names come from this module, so they are safe in SQL.
+    sql = f"SELECT to_json({table})::text AS row FROM {table} WHERE merchant_id = $1 AND order_id = $2"
+    sql, values = (f"{sql} AND {own}", (*ids, consumer_id)) if own else (sql, ids)
+    return [_plain(each["row"]) for each in await session.fetch(f"{sql} ORDER BY {column}", *values)]
+
+
+async def read_order(
+    session: Session, merchant_id: UUID, order_id: UUID, consumer_id: UUID
+) -> dict[str, Any]:
+    """Return all rows of one order, without those of other people who opened its checkout."""
+    row = await session.fetchrow(_ORDER, merchant_id, order_id, consumer_id)
     assert row is not None, "found by its rows"
     found: dict[str, Any] = {
         "merchant": row["merchant"],
@@ -144,9 +157,16 @@ async def read_order(session: Session, merchant_id: UUID, order_id: UUID) -> dic
         "started": _plain(row["started"]) if row["started"] else None,
     }
     for table, column in _LISTED.items():
-        # The table names come from this module, so they are safe in SQL.
-        sql = f"SELECT to_json(t)::text AS row FROM {table} t WHERE merchant_id = $1 AND order_id = $2 ORDER BY {column}"
-        found[table] = [_plain(each["row"]) for each in await session.fetch(sql, merchant_id, order_id)]
+        found[table] = await _rows(session, table, (merchant_id, order_id), consumer_id, column)
+    return found
+
+
+async def read_part(session: Session, merchant_id: UUID, order_id: UUID, consumer_id: UUID) -> dict[str, Any]:
+    """Return the rows of this consumer in an order that belongs to somebody else."""
+    found: dict[str, Any] = {"merchant_id": str(merchant_id), "order_id": str(order_id)}
+    for table in OWN_ROWS:
+        column = _LISTED.get(table, "agreed_at")
+        found[table] = await _rows(session, table, (merchant_id, order_id), consumer_id, column)
     return found
 
 
@@ -159,13 +179,22 @@ async def read_person(session: Session, consumer_id: UUID, phone: str) -> dict[s
     return found
 
 
-async def read_orders(session: Session, theirs: Theirs) -> list[dict[str, Any]]:
-    """Return every order in which the number was confirmed, with all of its rows."""
+async def read_orders(session: Session, theirs: Theirs, consumer_id: UUID) -> list[dict[str, Any]]:
+    """Return every order of the consumer in which the number was confirmed, with all of its rows."""
     return [
-        await read_order(session, merchant_id, order_id)
+        await read_order(session, merchant_id, order_id, consumer_id)
         for merchant_id, order_ids in theirs.orders.items()
         for order_id in order_ids
         if order_id in theirs.proved
+    ]
+
+
+async def read_parts(session: Session, theirs: Theirs, consumer_id: UUID) -> list[dict[str, Any]]:
+    """Return the rows of the consumer in orders that belong to somebody else."""
+    return [
+        await read_part(session, merchant_id, order_id, consumer_id)
+        for merchant_id, order_ids in theirs.parts.items()
+        for order_id in order_ids
     ]
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from cuota.core.privacy.erasure import reasons_against
 from cuota.db.deadlock import once_more
 from cuota.db.pool import Connection
-from cuota.db.privacy import card_erasures, erasure
+from cuota.db.privacy import card_erasures, erasure, ownership
 from cuota.db.risk import history, reservations
 from cuota.db.sandbox import forks
 from cuota.flows.afterwards import afterwards
@@ -80,7 +80,7 @@ async def _erase(
     # This lock prevents new charges for the consumer until the transaction ends, because a charge needs a reservation
     # first.
     await history.lock(connection, consumer_id)
-    theirs = await erasure.find(connection, consumer_id, phone)
+    theirs = await ownership.find(connection, consumer_id, phone)
     reasons = reasons_against(await erasure.standing(connection, theirs), refunds_settled=refunds_settled)
     if await reservations.count(connection, consumer_id):
         reasons.append(DECIDING)

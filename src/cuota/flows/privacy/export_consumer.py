@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from cuota.core.operator.mask import without_token
-from cuota.db.privacy import erasure, person
+from cuota.db.privacy import erasure, ownership, person
 from cuota.flows.context import Context, utc_now
 from cuota.flows.dispute.evidence import statements
 from cuota.flows.plan.change_plan import sealed_for
@@ -19,7 +19,8 @@ FORMAT = "cuota-consumer-export/1"
 ABOUT = (
     "Everything that this service stores about the owner of this phone number. Amounts are whole cents, times are UTC. "
     "orders: orders in which the number was confirmed by a code. orders_naming_this_number: orders for which a shop gave the "
-    "number, but nobody confirmed it; their contents are left out, because they may belong to somebody else. Hashes and tokens "
+    "number, but nobody confirmed it; their contents are left out, because they may belong to somebody else. orders_of_others: "
+    "orders of somebody else whose checkout this person opened as well, with the rows about this person only. Hashes and tokens "
     "are also left out, because nothing can be read from them."
 )
 
@@ -28,13 +29,16 @@ async def export_consumer(context: Context, phone: str) -> dict[str, Any]:
     """Return all data as JSON values, read in one transaction. Amounts are cents, times are UTC."""
     consumer_id = context.vault.consumer_id(phone)
     async with erasure.patient(context.pool) as connection:
-        theirs = await erasure.find(connection, consumer_id, phone)
+        theirs = await ownership.find(connection, consumer_id, phone)
         about = await person.read_person(connection, consumer_id, phone)
         for block in about["consumer_blocks"]:
             block["reason"] = reason_of_block(context, UUID(block["block_id"]), _bytes_of(block["reason"]))
         orders = [
             _with_texts(context, await _with_statements(context, order))
-            for order in await person.read_orders(connection, theirs)
+            for order in await person.read_orders(connection, theirs, consumer_id)
+        ]
+        parts = [
+            _with_messages(context, part) for part in await person.read_parts(connection, theirs, consumer_id)
         ]
         recipients = [phone, *await erasure.mails(connection, consumer_id)]
         received = [
@@ -54,22 +58,29 @@ async def export_consumer(context: Context, phone: str) -> dict[str, Any]:
         "exported_at": utc_now().isoformat(),
         "phone": phone,
         "consumer_id": str(consumer_id),
-        "found": bool(orders or named or received or any(about.values())),
+        "found": bool(orders or named or parts or received or any(about.values())),
         **about,
         "orders": orders,
         "orders_naming_this_number": named,
+        "orders_of_others": parts,
         "sandbox_inbox": received,
     }
 
 
 def _with_texts(context: Context, order: dict[str, Any]) -> dict[str, Any]:
     """Replace encrypted columns with their texts: messages as they were sent, and why the plan was changed."""
-    for message in order["messages"]:
-        sent = open_text(context, UUID(message["message_id"]), _bytes_of(message["said"]))
-        message["said"] = asdict(replace(sent, text=without_token(sent.text))) if sent else None
+    _with_messages(context, order)
     for change in order["plan_changes"]:
         sealed, bound_to = _bytes_of(change["reason"]), sealed_for(UUID(order["order_id"]), change["number"])
         change["reason"] = context.vault.decrypt(sealed, bound_to) if sealed else None
+    return order
+
+
+def _with_messages(context: Context, order: dict[str, Any]) -> dict[str, Any]:
+    """Replace encrypted messages with their texts."""
+    for message in order["messages"]:
+        sent = open_text(context, UUID(message["message_id"]), _bytes_of(message["said"]))
+        message["said"] = asdict(replace(sent, text=without_token(sent.text))) if sent else None
     return order
 
 
