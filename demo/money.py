@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-_TYPED = re.compile(r"\$? *([0-9]{1,9})(?:\.([0-9]{1,2}))?", re.ASCII)
+# A comma separates thousands only before exactly three digits.
+_TYPED = re.compile(r"\$? *([0-9]{1,9}|[0-9]{1,3}(?:,[0-9]{3}){1,2})(?:\.([0-9]{1,2}))?", re.ASCII)
 
 
 def to_json(cents: int) -> str:
@@ -30,11 +31,11 @@ def from_json(value: object) -> int:
 
 def from_form(text: str) -> int:
     """Read an amount that a person typed, in cents: "12", "12.5" or "$12.50". Raises ValueError for other text."""
-    match = _TYPED.fullmatch(text.strip().replace(",", ""))
+    match = _TYPED.fullmatch(text.strip())
     if match is None:
         raise ValueError("Write the amount as dollars and cents, like 12.50.")
     whole, rest = match.groups()
-    return int(whole) * 100 + int((rest or "").ljust(2, "0"))
+    return int(whole.replace(",", "")) * 100 + int((rest or "").ljust(2, "0"))
 
 
 def show(cents: int) -> str:

@@ -36,6 +36,49 @@ def test_an_amount_is_read_as_exact_cents(value: object, cents: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("typed", "cents"),
+    [
+        ("5", 500),
+        (" 12.5 ", 1250),
+        ("$1,234.50", 123450),
+        ("1,000,000", 100_000_000),
+        ("$ 3", 300),
+        ("-$5.00", -500),
+        ("0.07", 7),
+    ],
+)
+def test_an_amount_that_a_person_typed_is_read_as_cents(typed: str, cents: int) -> None:
+    assert money.typed_cents(typed) == cents
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "",
+        "1,00",
+        "5,0",
+        "1,00.00",
+        "1,23.50",
+        "12,34,567",
+        ",100",
+        "1,000,00",
+        "1.005",
+        "1.",
+        ".5",
+        "1e3",
+        "٣",
+        "1 2",
+        "$",
+        "--1",
+        "9" * 65,
+    ],
+)
+def test_a_text_that_is_no_amount_is_refused_instead_of_guessed(typed: str) -> None:
+    with pytest.raises(money.BadAmount):
+        money.typed_cents(typed)
+
+
+@pytest.mark.parametrize(
     "text", ["9999999999999999.99", "999999999999999999", "12345678901234567.8", "1234567890123456.78"]
 )
 def test_eighteen_digits_are_read_exactly(text: str) -> None:

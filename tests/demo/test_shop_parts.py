@@ -56,7 +56,9 @@ def test_typed_amounts_are_read_as_cents(typed: str, cents: int) -> None:
     assert money.from_form(typed) == cents
 
 
-@pytest.mark.parametrize("typed", ["", "abc", "1.005", "-5", "1e3", "٣", "1 2", "."])
+@pytest.mark.parametrize(
+    "typed", ["", "abc", "1.005", "-5", "1e3", "٣", "1 2", ".", "1,00", "5,0", "1,00.00"]
+)
 def test_a_text_that_is_no_amount_is_refused(typed: str) -> None:
     with pytest.raises(ValueError, match="dollars and cents"):
         money.from_form(typed)

@@ -11,6 +11,8 @@ MAX_DIGITS = 18
 MAX_DECIMALS = 2
 # More digits than any amount has. Dropping further digits is an error, unless they are zeros.
 _EXACT = Context(prec=MAX_DIGITS + 2 * MAX_DECIMALS, traps=[Inexact])
+# An amount as a person types it. A comma separates thousands only before exactly three digits: 1,50 is no amount.
+_TYPED = re.compile(r"(-?)\$? *([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(\.[0-9]{1,2})?", re.ASCII)
 _PLAIN = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?", re.ASCII)
 
 
@@ -48,6 +50,14 @@ def cents_of(value: object) -> int:
     if abs(whole) >= 10**MAX_DIGITS and len(str(abs(whole)).rstrip("0")) > MAX_DIGITS:
         raise BadAmount("must have at most 18 digits in total")
     return whole
+
+
+def typed_cents(text: str) -> int:
+    """Read an amount that a person typed, such as `12.50`, `$1,234.50` or `5`, as cents. Raises BadAmount."""
+    match = _TYPED.fullmatch(text.strip()) if len(text) <= 64 else None
+    if match is None:
+        raise BadAmount("must be an amount such as 12.50 or 1,234.50")
+    return cents_of(match[1] + match[2].replace(",", "") + (match[3] or ""))
 
 
 def decimal_from(cents: int) -> Decimal:

@@ -57,6 +57,33 @@ async def test_nothing_moves_before_the_confirmation(staff: Staff) -> None:
     assert await rows(staff.service, order) == before
 
 
+async def test_the_effect_is_shown_without_the_reason_or_the_form_s_token_in_the_address(
+    staff: Staff,
+) -> None:
+    order = await captured(staff.shop)
+    await staff.enter()
+    await staff.open(path(order, "refund"))
+    before = await rows(staff.service, order)
+    page = await staff.press("refund", amount="12.50", reason="a note", look="yes")
+    assert (page.status, str(page.answer.url).endswith(path(order, "refund"))) == (200, True)
+    assert "Refunded $0.00 $12.50" in page.text
+    assert "a note" in page.answer.text
+    assert await rows(staff.service, order) == before
+
+
+@pytest.mark.parametrize("typed", ["1,00", "5,0", "1,00.00"])
+async def test_a_comma_that_separates_no_thousands_is_refused_and_moves_nothing(
+    staff: Staff, typed: str
+) -> None:
+    order = await captured(staff.shop)
+    await staff.enter()
+    page = await staff.open(path(order, "refund") + f"?amount={typed}")
+    assert "Enter an amount such as 12.50." in page.text
+    page = await staff.press("refund", amount=typed, reason="x", previewed="10000")
+    assert "Enter an amount such as 12.50." in page.text
+    assert (await staff.shop.read(order))["refundedAmount"] == 0
+
+
 @pytest.mark.parametrize("kind", ["capture", "void"])
 async def test_capture_and_void_move_the_amount_that_the_page_has_shown(staff: Staff, kind: str) -> None:
     order = await staff.shop.approved("80.00")

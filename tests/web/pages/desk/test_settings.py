@@ -64,6 +64,7 @@ async def test_an_empty_field_means_the_operators_limit(staff: Staff) -> None:
         ("", "1.005", "Enter an amount such as 100.00"),
         ("-5", "", "Your payment provider allows"),
         ("1e3", "", "Enter an amount such as 100.00"),
+        ("1,50", "", "Enter an amount such as 100.00"),
     ],
 )
 async def test_amounts_that_the_operator_does_not_allow_change_nothing(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable
 
 from starlette.requests import Request
@@ -30,7 +29,6 @@ from cuota.web.pages.download import download
 from cuota.web.pages.render import PageContext, page
 from cuota.web.service import service_of
 
-_AMOUNT = re.compile(r"\$? ?([0-9]{1,3}(?:,?[0-9]{3}){0,3}(?:\.[0-9]{1,2})?)", re.ASCII)
 TOLD = {
     "opened": "We have your dispute. Until the dispute is decided, we charge you nothing for this order.",
     "open": "A dispute about this order is open already. You can add to it here.",
@@ -99,12 +97,14 @@ async def create(request: Request, known: Known, detail: PlanDetail) -> Response
     reason = form.get("reason", "")
     if reason not in set(REASONS):
         errors["reason"] = "Choose what went wrong."
-    asked = _AMOUNT.fullmatch(form.get("amount", ""))
-    if asked is None:
+    cents = 0
+    try:
+        cents = money.typed_cents(form.get("amount", ""))
+    except money.BadAmount:
         errors["amount"] = "Enter an amount, such as 40.00."
     if not form.get("text", ""):
         errors["text"] = "Write what happened."
-    if errors or asked is None:
+    if errors:
         return _form(request, known, detail, found, form, errors)
     try:
         files = await asyncio.to_thread(check_files, known.files)
@@ -114,7 +114,7 @@ async def create(request: Request, known: Known, detail: PlanDetail) -> Response
                 order.merchant_id,
                 order.order_id,
                 DisputeReason(reason),
-                money.cents_of(asked[1].replace(",", "")),
+                cents,
                 form["text"],
                 files,
             )

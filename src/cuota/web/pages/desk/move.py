@@ -107,6 +107,9 @@ def _pages(move: MoveForm) -> tuple[Callable[..., Any], Callable[..., Any]]:
         order, _ = await _order(request, desk)
         form = desk.form
         typed = Typed(form.get("amount", "")[:40], form.get("reason", "")[:500], form.get("reference", ""))
+        if form.get("look"):
+            # This is not a GET, so that the reason and the form's token do not appear in the browser's history.
+            return await _page(request, desk, move, order, typed)
         return await _do(request, desk, move, order, typed)
 
     return show, do
@@ -123,7 +126,7 @@ async def _order(request: Request, desk: Desk) -> tuple[Order, dict[str, Any]]:
 
 def _cents(typed: str) -> int:
     """Read an amount in the format $1,234.50. Raises BadAmount."""
-    cents = money.cents_of(typed.strip().removeprefix("$").replace(",", ""))
+    cents = money.typed_cents(typed)
     if cents <= 0:
         raise money.BadAmount("must be more than 0")
     return cents

@@ -109,11 +109,11 @@ def _context(request: Request) -> Context:
 
 def _cents(desk: Desk, name: str) -> int | None:
     """Return the amount in a field, in cents; None if it is empty. Raises BadChange."""
-    typed = desk.form.get(name, "").replace("$", "").replace(",", "").strip()
+    typed = desk.form.get(name, "").strip()
     if not typed:
         return None
     try:
-        return money.cents_of(typed)
+        return money.typed_cents(typed)
     except money.BadAmount:
         raise BadChange("Enter an amount such as 100.00, or leave the field empty.", name) from None
 

@@ -78,7 +78,7 @@ def _moved(given: Mapping[str, str], plan: Sequence[Installment]) -> dict[int, d
 
 def _cents(given: Mapping[str, str], name: str) -> int:
     try:
-        return money.cents_of(given.get(name, "").replace("$", "").strip())
+        return money.typed_cents(given.get(name, ""))
     except money.BadAmount:
         raise CannotChange("Enter an amount such as 5.00.", name) from None
 

@@ -40,7 +40,7 @@ def read_terms(form: dict[str, str]) -> TermsChange:
 def cents_of(form: dict[str, str], name: str) -> int:
     """Return the amount in a field, in cents. Raises BadTeam."""
     try:
-        return money.cents_of(form.get(name, "").replace("$", ""))
+        return money.typed_cents(form.get(name, ""))
     except money.BadAmount:
         raise BadTeam("Enter an amount such as 100.00.", name) from None
 
