@@ -79,3 +79,38 @@ async def test_back_from_the_code_page_shows_the_phone_page_and_another_number_m
     await expect(page.get_by_text("This code is wrong")).to_be_visible()
     await page.go_back()
     await at(page, "Enter your code")
+
+
+async def test_back_after_a_corrected_error_shows_the_earlier_step_instead_of_a_question_about_the_form(
+    open_tab: OpenTab, shop: Shop
+) -> None:
+    page = await open_tab()
+    await to_checkout(page, shop)
+    await fill(page, phone="123")
+    await expect(page.locator("#phone-error")).to_be_visible()
+    await fill(page, phone="2125550142")
+    await fill(page, code="000000")
+    await expect(page.get_by_text("This code is wrong")).to_be_visible()
+    await fill(page, code="123456")
+    await fill(page, given_names="")
+    await expect(page.locator("#given_names-error")).to_be_visible()
+    await fill(page, **DETAILS)
+    await at(page, "Review and pay")
+    seen = []
+    while "step=phone" not in page.url:
+        await page.go_back()
+        seen.append(await page.get_by_role("heading", level=1).text_content())
+    assert {str(heading).strip() for heading in seen} == set(STEPS[1:])
+
+
+async def test_a_reload_of_a_refused_form_asks_nothing(
+    open_tab: OpenTab, shop: Shop, service: Running
+) -> None:
+    page = await open_tab()
+    await page.goto(f"{service.settings.public_url}/account")
+    await fill(page, phone="2125550142")
+    await fill(page, code="000000")
+    await expect(page.get_by_text("This code is wrong")).to_be_visible()
+    await page.reload()
+    await at(page, "Enter your code")
+    await expect(page.get_by_text("This code is wrong")).not_to_be_visible()

@@ -6,6 +6,7 @@ import json
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from http import HTTPStatus
 from operator import itemgetter
 from pathlib import Path
 
@@ -114,7 +115,9 @@ def page(
     if context.get("passkey_script") or context.get("download_script"):
         allowed = {**(allowed or {}), "connect-src": ["'self'"]}
     templates = _templates(framed=bool(place.ancestors))
-    html = templates.get_template(template).render(brand=brand(request), links=links(request), **context)
+    html = templates.get_template(template).render(
+        brand=brand(request), links=links(request), posted=_is_posted(request, status), **context
+    )
     headers = {
         "Content-Security-Policy": _policy(place, allowed or {}),
         "Cache-Control": "no-store",
@@ -127,6 +130,14 @@ def page(
         # This older header cannot name origins, so it would block the frames that frame-ancestors allows.
         headers["X-Frame-Options"] = "DENY"
     return HTMLResponse(html, status, headers)
+
+
+def _is_posted(request: Request, status: int) -> bool:
+    """Return whether this answers a form whose address is also that of a page (static/checkout.js then mends the history)."""
+    if request.method != "POST" or status == HTTPStatus.NOT_FOUND:
+        return False
+    route, _ = request.app.routes.find("GET", request.scope["path"])
+    return bool(route.is_known)
 
 
 _SELF = {

@@ -47,6 +47,8 @@ from cuota.web.pages.checkout.session import (
 from cuota.web.service import service_of
 
 POSTED = ("again", "forget", "phone", "code", "resend", "details", "shipping", "pay", "another-card", "leave")
+# The steps that have a page.
+SHOWN = ("phone", "code", "details", "shipping", "pay")
 CheckoutStep = Callable[[Request, Checkout, str, dict[str, str]], Awaitable[Response]]
 
 
@@ -77,16 +79,17 @@ async def show(request: Request) -> Response:
 
 
 async def elsewhere(request: Request) -> Response:
-    """Redirect a GET of a form's address (a reload, a bookmark, a prefetch) to the page. It changes nothing."""
+    """Redirect a GET of a form's address (a reload, Back, a bookmark, a prefetch) to the page of the step. It changes nothing."""
     try:
         merchant_id, order_id = ids_of(request)
     except Stop as stop:
         return stop.response
-    if request.path_params["step"] not in POSTED:
+    step = request.path_params["step"]
+    if step not in POSTED:
         return unknown(request)
-    framed = framed_secret(request)
-    query = f"?{urlencode({FRAMED: framed})}" if framed else ""
-    return see_other(f"{base_path(merchant_id, order_id)}{query}")
+    query = {FRAMED: framed_secret(request), "step": step if step in SHOWN else None}
+    given = urlencode({name: value for name, value in query.items() if value})
+    return see_other(f"{base_path(merchant_id, order_id)}{'?' if given else ''}{given}")
 
 
 def _step(

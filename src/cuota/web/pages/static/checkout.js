@@ -172,6 +172,9 @@ addEventListener("pageshow", (event) => {
   makeReady();
   for (const hidden of document.getElementsByName("card_token")) /** @type {HTMLInputElement} */ (hidden).value = "";
 });
+// A refused form is answered at its own address. This makes the answer an ordinary entry of the history. Otherwise Back would ask
+// whether to send the form again.
+if ("posted" in document.documentElement.dataset) history.replaceState(history.state, "", location.href);
 // The page goes to the card's bank automatically only the first time, not after Back or a reload.
 const here = new URL(location.href);
 if (here.searchParams.get("said") === "asked") {
