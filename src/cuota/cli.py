@@ -144,13 +144,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as problem:
-        if not _lost(problem):
+        said = _about_database(problem)
+        if said is None:
             raise
-        print(f"cuota: The connection to the database was lost: {problem}. Try again.", file=sys.stderr)
+        print(f"cuota: {said}", file=sys.stderr)
         return 1
     return code
 
 
-def _lost(problem: Exception) -> bool:
-    """Return whether the connection to the database was lost. Only now, the code of the database is needed."""
-    return isinstance(problem, importlib.import_module("cuota.db.pool").LOST)
+def _about_database(problem: Exception) -> str | None:
+    """Return what to say about an exception of the database's driver; None for a bug. Only now, the code of the database is needed."""
+    pool = importlib.import_module("cuota.db.pool")
+    if isinstance(problem, pool.FULL):
+        return (
+            f"The database has no free session: {problem}. Use fewer --workers or a smaller CUOTA_POOL_SIZE, or increase its "
+            "max_connections."
+        )
+    return (
+        f"The connection to the database was lost: {problem}. Try again."
+        if isinstance(problem, pool.LOST)
+        else None
+    )

@@ -22,7 +22,7 @@ from cuota.db.operator import minutes
 from cuota.db.operator.minutes import Minute, Process
 from cuota.flows.context import utc_now
 from cuota.flows.operator.change_operators import invite_operator
-from cuota.flows.operator.log_action import COMMAND_LINE
+from cuota.flows.operator.log_action import OperatorActor
 from support.browser.screens import look_everywhere
 from support.browser.tabs import OpenTab
 from support.db.template import Template
@@ -65,7 +65,7 @@ async def employee(company: Running, provider: RealProvider, *amr: str) -> str:
     name = f"ana-{secrets.token_hex(4)}"
     await invite_operator(
         company.context,
-        COMMAND_LINE,
+        OperatorActor(None),
         "Ana Silva",
         f"{name}@company.example",
         OperatorRole.OWNER,

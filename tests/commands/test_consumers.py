@@ -74,6 +74,9 @@ def test_an_erasure_asks_for_confirmation_and_is_refused_while_money_is_owed(kno
     refused = known("consumer", "erase", "--phone", PHONE, "--yes")
     assert refused.returncode == 1
     assert "$30.00 of the plan is still owed" in refused.stdout
+    log = json.loads(known("desk", "log", "--json").stdout)
+    assert [each["action"] for each in log[:2]] == ["consumer.erase.refused", "consumer.erase"]
+    assert "$30.00 of the plan is still owed" in log[0]["reason"]
     facts = json.loads(known("consumer", "erase", "--phone", PHONE, "--dry-run", "--json").stdout)
     assert (facts["erased"], facts["dryRun"], len(facts["refusedBecause"])) == (False, True, 1)
 

@@ -9,7 +9,7 @@ import sys
 from datetime import datetime
 from pathlib import Path
 
-from cuota.commands.common import require_database, run, show
+from cuota.commands.common import changes, require_database, run, show
 from cuota.commands.parsers import Add
 from cuota.commands.place import called
 from cuota.core import money
@@ -27,26 +27,38 @@ from cuota.trial.swing import Swing
 from cuota.trial.trial import TrialReport
 
 
+class _Refused(Exception):
+    """The mode of a merchant was not changed."""
+
+    def __init__(self, merchant: str, standing: ApprovalsState, why: NotProved) -> None:
+        super().__init__(str(why))
+        self.merchant, self.standing, self.why = merchant, standing, why
+
+
 def merchant_approvals(options: argparse.Namespace) -> int:
     """`cuota merchant approvals`: change the mode. `on` is refused with the reasons until a trial has proved that the data helps."""
 
-    async def flow(context: Context) -> tuple[str, ApprovalsState, NotProved | str]:
+    async def flow(context: Context) -> tuple[str, ApprovalsState, str]:
         if options.mode == "on":
             context = await under_its_policy(context)
         merchant = await find_merchant(context, options.merchant)
         try:
             standing = await move_approvals(context, merchant.merchant_id, options.mode)
         except NotProved as refused:
-            return merchant.name, await approvals.read(context.pool, merchant.merchant_id), refused
+            raise _Refused(
+                merchant.name, await approvals.read(context.pool, merchant.merchant_id), refused
+            ) from None
         return merchant.name, standing, context.policy.version
 
-    name, standing, end = run(flow)
-    if isinstance(end, NotProved):
-        return _refused(options, name, standing, end)
+    note = changes("merchant.approvals", options.merchant, mode=options.mode)
+    try:
+        name, standing, policy = run(flow, note, merchant=options.merchant)
+    except _Refused as refused:
+        return _refused(options, refused.merchant, refused.standing, refused.why)
     facts = {"merchant": name, "approvals": standing.mode, "model": standing.model}
     if standing.mode == "on":
-        facts["policy"] = end
-    by = f", by model {standing.model} under policy {end}" if standing.mode == "on" else ""
+        facts["policy"] = policy
+    by = f", by model {standing.model} under policy {policy}" if standing.mode == "on" else ""
     show(options, facts, [f"Advanced Approvals of {name}: {standing.mode}{by}."])
     return 0
 

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cuota.commands import blocks
-from cuota.commands.common import require_database, run, show
+from cuota.commands.common import acting, require_database, run, show
 from cuota.commands.parsers import Add
 from cuota.core.consumer import is_us_number, typed_number
 from cuota.core.privacy.erasure import STAYS
 from cuota.flows.context import Context
-from cuota.flows.operator.log_action import OperatorNote
+from cuota.flows.operator.log_action import OperatorNote, log_refusal
 from cuota.flows.privacy.erase_consumer import Erasure, erase_consumer
 from cuota.flows.privacy.export_consumer import export_consumer
 
@@ -63,12 +63,17 @@ def consumer_erase(options: argparse.Namespace) -> int:
     if not confirmed:
         print(f"cuota: {NOT_CONFIRMED}", file=sys.stderr)
         return 1
-    done = run(
-        lambda context: erase_consumer(
+    note = None if options.dry_run else _about("consumer.erase", options.phone)
+
+    async def flow(context: Context) -> Erasure:
+        done = await erase_consumer(
             context, options.phone, dry_run=options.dry_run, refunds_settled=options.refunds_settled
-        ),
-        None if options.dry_run else _about("consumer.erase", options.phone),
-    )
+        )
+        if note is not None and done.reasons:
+            await log_refusal(context, acting(), note(context), " ".join(done.reasons))
+        return done
+
+    done = run(flow, note)
     show(options, _facts(done, dry_run=options.dry_run), _lines(done, dry_run=options.dry_run))
     return 1 if done.reasons else 0
 

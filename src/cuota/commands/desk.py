@@ -6,7 +6,7 @@ import argparse
 from dataclasses import replace
 from datetime import timedelta
 
-from cuota.commands.common import run, show
+from cuota.commands.common import acting, run, show
 from cuota.commands.parsers import Add
 from cuota.core.desk.role import Role
 from cuota.core.instant import timestamp
@@ -25,7 +25,7 @@ from cuota.flows.desk.sign_in import make_link
 from cuota.flows.merchant.manage_merchants import BadMerchant, find_merchant
 from cuota.flows.operator.change_operators import invite_operator
 from cuota.flows.operator.emergency_link import make_emergency_link
-from cuota.flows.operator.log_action import COMMAND_LINE, OperatorNote
+from cuota.flows.operator.log_action import OperatorNote
 from cuota.flows.operator.operator_sign_in import make_operator_link
 
 MOST_LOGGED = 10_000
@@ -65,7 +65,7 @@ async def operator_sandbox_link(context: Context, role: OperatorRole) -> str:
     person = await operators.by_email(context.pool, email)
     if person is None:
         person = await invite_operator(
-            context, COMMAND_LINE, f"Sandbox {role}", email, role, "sandbox link", mail=False
+            context, acting(), f"Sandbox {role}", email, role, "sandbox link", mail=False
         )
     address = await make_operator_link(context, person, mail=False, one_step=True, life=SANDBOX_LINK_LIFE)
     assert address is not None
@@ -134,7 +134,7 @@ def invite_owner(options: argparse.Namespace) -> int:
     async def flow(context: Context) -> str:
         try:
             if isinstance(role, OperatorRole):
-                invited = await invite_operator(context, COMMAND_LINE, *given, role, options.reason)
+                invited = await invite_operator(context, acting(), *given, role, options.reason)
                 return invited.email
             merchant = await find_merchant(context, options.merchant)
             person = await invite(context, merchant.merchant_id, OPERATOR, *given, role, options.reason)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from cuota.commands.common import require_database, run, show
+from cuota.commands.common import changes, require_database, run, show
 from cuota.commands.listen import listen
 from cuota.commands.parsers import Add
 from cuota.commands.place import called, require_service
@@ -49,7 +49,15 @@ def webhook_replay(options: argparse.Namespace) -> int:
         )
         return replayed, await workers.count_alive(context.pool)
 
-    replayed, alive = run(flow)
+    note = changes(
+        "webhook.replay",
+        options.merchant,
+        event=options.event,
+        endpoint=options.endpoint,
+        after=options.after,
+        until=options.until,
+    )
+    replayed, alive = run(flow, note, merchant=options.merchant)
     lines = [f"{replayed} deliveries will be sent again."]
     if replayed and not alive:
         lines.append(

@@ -11,7 +11,7 @@ from typing import Any
 import asyncpg
 
 from cuota import config
-from cuota.commands.common import require_database, run, show
+from cuota.commands.common import changes, require_database, run, show
 from cuota.commands.parsers import Add
 from cuota.commands.place import announce
 from cuota.commands.progress import ProgressReporter, progress
@@ -37,7 +37,10 @@ MOST_SHOWN = 1000
 
 def keys_rotate(options: argparse.Namespace) -> int:
     """`cuota keys rotate`."""
-    key_id = run(lambda context: rotate_keys(context, algorithm=options.algorithm))
+    key_id = run(
+        lambda context: rotate_keys(context, algorithm=options.algorithm),
+        changes("keys.rotate", "The keys that sign access tokens", algorithm=options.algorithm),
+    )
     show(
         options,
         {"keyId": key_id, "algorithm": options.algorithm},

@@ -45,7 +45,8 @@ def sandbox_inbox(options: argparse.Namespace) -> int:
         return await look(context.pool, to=options.to or "", limit=options.limit)
 
     found = run(flow)
-    show(options, [_facts(each) for each in found], _lines(found))
+    none = f"No messages have been sent to {options.to}." if options.to else "No messages have been sent."
+    show(options, [_facts(each) for each in found], _lines(found) or [none])
     return 0
 
 
@@ -66,7 +67,7 @@ def _lines(found: list[Received]) -> list[str]:
         at = f"{each.created_at:%Y-%m-%d %H:%M:%S} UTC"
         words = [each.subject, *each.text.splitlines()] if each.channel == "mail" else each.text.splitlines()
         lines += [f"{at}  {each.channel} to {each.recipient}", *(f"    {one_line(line)}" for line in words)]
-    return lines or ["No messages have been sent."]
+    return lines
 
 
 def _limit(text: str) -> int:

@@ -90,7 +90,7 @@ def production_problems(given: Given, public_url: str) -> list[str]:
             problems.append(f"{name}: must be an https address in production.")
     problems.extend(
         f"{name}: production needs a real rail. Set it to {what}the dotted path of a class."
-        for name, what in (("CUOTA_CARD_RAIL", ""), ("CUOTA_MESSAGE_RAIL", "live, or "))
+        for name, what in (("CUOTA_CARD_RAIL", "stripe, or "), ("CUOTA_MESSAGE_RAIL", "live, or "))
         if given.get(name, "sandbox") == "sandbox"
     )
     if given.get("CUOTA_ISSUING_RAIL") == "sandbox":

@@ -47,6 +47,18 @@ async def open_pool(
     return pool
 
 
+def most_sessions(size: int) -> int:
+    """Return how many sessions a process may open with a pool of this size."""
+    return size + MOST_TOGETHER + 1
+
+
+async def room_for_sessions(connection: Connection) -> int:
+    """Return how many sessions the server allows for roles that are not superusers."""
+    sql = """SELECT current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer
+        - coalesce(current_setting('reserved_connections', true)::integer, 0)"""
+    return int(await connection.fetchval(sql))
+
+
 async def _sessions(
     where: dict[str, Any], least: int, most: int, settings: dict[str, str], kind: type[Honest]
 ) -> asyncpg.Pool:

@@ -79,6 +79,8 @@ LOST = (
     ConnectionError,
 )
 GONE = (*LOST, OSError)
+# The exception that means that the server allows no more sessions.
+FULL = asyncpg.TooManyConnectionsError
 # The exceptions that mean that nothing was applied: a timeout of the session, a server that is no longer the primary, or a
 # full disk. A disk without space for the log of a commit ends the server; that error is in LOST.
 BUSY = (

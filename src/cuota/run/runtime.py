@@ -22,7 +22,7 @@ from cuota.db.merchant import last_served
 from cuota.db.merchant.last_served import LastServed
 from cuota.db.migrate import OnProgress, migrate, untold
 from cuota.db.nodes import refuse_worker
-from cuota.db.open_pool import open_pool
+from cuota.db.open_pool import most_sessions, open_pool, room_for_sessions
 from cuota.db.pool import GONE, UnsafeDatabase
 from cuota.db.sealed import SESSION_NAME
 from cuota.db.vault import Vault
@@ -33,6 +33,10 @@ from cuota.flows.secret.open_vault import open_vault
 from cuota.rails.load import load
 
 WAIT_FOR_DATABASE = 30.0
+# After this time without an answer, a person at the terminal is told why the start takes so long.
+SILENT_FOR = 1.0
+# The sessions that stay free for commands beside the worker processes.
+FOR_COMMANDS = 10
 
 
 @contextlib.contextmanager
@@ -97,25 +101,56 @@ async def checked_cluster(where: dict[str, Any], entry_url: str | None = None) -
     return warnings
 
 
-async def check_database(settings: Settings, where: dict[str, Any]) -> None:
+async def too_many_sessions(settings: Settings, where: dict[str, Any], workers: int) -> str | None:
+    """Return why the database has too few sessions for this many worker processes, or None.
+
+    Raises UnsafeDatabase if it is the embedded one, which has no other users.
+    """
+    connection, _ = await service_role.connect(where, timeout=5)
+    try:
+        room = await room_for_sessions(connection)
+    finally:
+        await connection.close()
+    each = most_sessions(settings.pool_size)
+    if workers * each + FOR_COMMANDS <= room:
+        return None
+    most = max(1, (room - FOR_COMMANDS) // each)
+    said = (
+        f"{workers} worker processes may need {workers * each} database sessions, and commands need {FOR_COMMANDS} more. This PostgreSQL "
+        f"allows {room}."
+    )
+    if settings.database_url is None:
+        raise UnsafeDatabase(f"{said} Use at most --workers {most}, or a smaller CUOTA_POOL_SIZE.")
+    return f"{said} Increase its max_connections, or use a smaller CUOTA_POOL_SIZE or fewer --workers."
+
+
+async def check_database(settings: Settings, where: dict[str, Any], workers: int = 1) -> None:
     """Refuse an unusable database (UnsafeDatabase), and print a warning for each smaller problem."""
-    role = await judged_role(settings, where)
-    for warning in [*([role] if role else []), *await checked_cluster(where, settings.database_entry_url)]:
+    found = [await judged_role(settings, where), await too_many_sessions(settings, where, workers)]
+    warnings = [warning for warning in found if warning is not None]
+    for warning in [*warnings, *await checked_cluster(where, settings.database_entry_url)]:
         print(f"cuota: warning: {warning}", file=sys.stderr, flush=True)
 
 
 async def _connect(where: dict[str, Any]) -> asyncpg.Connection:
-    until = time.monotonic() + WAIT_FOR_DATABASE
+    began, told = time.monotonic(), False
     while True:
         try:
             return await hosts.connect(**where, timeout=5)
         except (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError) as problem:
             raise UnsafeDatabase(f"CUOTA_DATABASE_URL: {problem}.") from None
         except (*GONE, TimeoutError) as problem:
-            if time.monotonic() > until:
+            waited = time.monotonic() - began
+            if waited > WAIT_FOR_DATABASE:
                 raise UnsafeDatabase(
                     f"Cannot reach the database: {problem}. Check CUOTA_DATABASE_URL."
                 ) from None
+            if waited > SILENT_FOR and not told:
+                told = True
+                said = (
+                    f"cannot reach the database yet: {problem}. Trying for {WAIT_FOR_DATABASE:.0f} seconds."
+                )
+                print(f"cuota: {said}", file=sys.stderr, flush=True)
             time.sleep(0.2)  # noqa: ASYNC251 - nothing else runs at start
 
 

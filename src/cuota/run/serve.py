@@ -142,7 +142,7 @@ def serve(
             stack.callback(fork_server.close)
             fork_server.start()
             where = stack.enter_context(runtime.database(settings))
-            policy = asyncio.run(until_signal(_prepared(settings, where)))
+            policy = asyncio.run(until_signal(_prepared(settings, where, workers)))
             serving = Serving(settings, listeners, fork_server)
             stack.callback(serving.stop)
             for _ in range(workers):
@@ -191,14 +191,14 @@ def _ready(
     return ready
 
 
-async def _prepared(settings: config.Settings, where: dict[str, Any]) -> str:
+async def _prepared(settings: config.Settings, where: dict[str, Any], workers: int) -> str:
     """Migrate, and check the secret key, the rails and the policy.
 
     Checking here prints an error once, in one line, instead of once for each worker process. Returns the version of the
     policy in force.
     """
     await runtime.migrated(settings, where)
-    await runtime.check_database(settings, where)
+    await runtime.check_database(settings, where, workers)
     async with runtime.opened(settings, where, pool_size=1) as context:
         await runtime.note_served(context, decides=True)
         await give_test_accounts(context)

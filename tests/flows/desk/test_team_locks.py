@@ -13,7 +13,7 @@ from cuota.core.desk.role import Role
 from cuota.core.operator.role import OperatorRole
 from cuota.flows.desk import change_team
 from cuota.flows.operator.change_operators import change_operator_role, invite_operator
-from cuota.flows.operator.log_action import COMMAND_LINE
+from cuota.flows.operator.log_action import OperatorActor
 from support.db.locks import holder
 from support.own_service import Own
 
@@ -43,14 +43,14 @@ async def of_operator(own: Own) -> Team:
 
     async def invited(email: str, role: OperatorRole) -> UUID:
         return (
-            await invite_operator(own.context, COMMAND_LINE, "Ana", email, role, "new", mail=False)
+            await invite_operator(own.context, OperatorActor(None), "Ana", email, role, "new", mail=False)
         ).person_id
 
     person = await invited("ana@pay.example", OperatorRole.SUPPORT)
     owner = await invited("bo@pay.example", OperatorRole.OWNER)
 
     async def change() -> None:
-        await change_operator_role(own.context, COMMAND_LINE, person, OperatorRole.FINANCE, "why")
+        await change_operator_role(own.context, OperatorActor(None), person, OperatorRole.FINANCE, "why")
 
     return "operator_people", person, owner, change
 

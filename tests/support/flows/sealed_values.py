@@ -29,7 +29,7 @@ from cuota.flows.merchant.manage_merchants import MerchantTerms, NewCredentials,
 from cuota.flows.merchant.rotate_secrets import rotate_merchant_secret
 from cuota.flows.operator import operator_sign_in
 from cuota.flows.operator.change_operators import invite_operator
-from cuota.flows.operator.log_action import COMMAND_LINE
+from cuota.flows.operator.log_action import OperatorActor
 from cuota.flows.operator.operator_factor import new_operator_factor
 from cuota.flows.plan.change_plan import agree_on_change, preview_change
 from cuota.flows.plan.read_messages import seal_text
@@ -123,7 +123,7 @@ async def set_up_operators_apps(context: Context) -> None:
     """Do the same for two people of the operator."""
     for email, ends in (("ana@operator.example", True), ("ben@operator.example", False)):
         person = await invite_operator(
-            context, COMMAND_LINE, "Ana", email, OperatorRole.OWNER, "new", mail=False
+            context, OperatorActor(None), "Ana", email, OperatorRole.OWNER, "new", mail=False
         )
         link = _link_of(await operator_sign_in.make_operator_link(context, person, mail=False))
         secret = await operator_sign_in.enter_operator(context, *link, BROWSER)

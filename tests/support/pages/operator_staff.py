@@ -11,7 +11,7 @@ from cuota.commands.desk import operator_sandbox_link
 from cuota.core.operator.person import Operator
 from cuota.core.operator.role import OperatorRole
 from cuota.flows.operator.change_operators import invite_operator
-from cuota.flows.operator.log_action import COMMAND_LINE
+from cuota.flows.operator.log_action import OperatorActor
 from cuota.flows.operator.operator_sign_in import make_operator_link
 from support.makers import Running
 from support.pages.visitor import Page, Visitor
@@ -38,7 +38,7 @@ class OperatorStaff(Visitor):
     async def invited(self, email: str, role: OperatorRole = OperatorRole.SUPPORT) -> Operator:
         """Continue as a new person of the team, who has not signed in yet."""
         return await invite_operator(
-            self.service.context, COMMAND_LINE, "Ana Silva", email, role, "new", mail=False
+            self.service.context, OperatorActor(None), "Ana Silva", email, role, "new", mail=False
         )
 
     async def link(self, person: Operator) -> str:

@@ -96,7 +96,8 @@ def _settings(places: ClusterFiles) -> list[str]:
         "unix_socket_permissions=0700",
         f"hba_file={places.data_dir / 'pg_hba.conf'}",
         f"ident_file={places.data_dir / 'pg_ident.conf'}",
-        "max_connections=100",
+        # 18 worker processes with pools of the usual size, and commands beside them.
+        "max_connections=400",
         "shared_buffers=128MB",
         "min_wal_size=128MB",
         "max_wal_size=1GB",

@@ -46,9 +46,6 @@ class OperatorActor:
         return self.person.role if self.person is not None else "job" if self.job else "command"
 
 
-COMMAND_LINE = OperatorActor(None)
-
-
 @dataclass(frozen=True, slots=True)
 class OperatorNote:
     """One action for the log.
@@ -104,7 +101,12 @@ async def logged(
     try:
         return await act(context)
     except Exception as problem:
-        refusal = replace(note, action=f"{note.action}.refused", reason=str(problem))
-        with afterwards(f"{refusal.action} in the operator's log"):
-            await log_action(context, actor, refusal)
+        await log_refusal(context, actor, note, str(problem))
         raise
+
+
+async def log_refusal(context: Context, actor: OperatorActor, note: OperatorNote, reason: str) -> None:
+    """Write that an action, which was logged before, was refused or failed."""
+    refusal = replace(note, action=f"{note.action}.refused", reason=reason)
+    with afterwards(f"{refusal.action} in the operator's log"):
+        await log_action(context, actor, refusal)

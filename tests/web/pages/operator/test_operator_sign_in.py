@@ -13,7 +13,7 @@ from cuota.db.operator import operators
 from cuota.flows.desk import totp
 from cuota.flows.desk.change_team import BadTeam
 from cuota.flows.operator import change_operators
-from cuota.flows.operator.log_action import COMMAND_LINE, OperatorActor
+from cuota.flows.operator.log_action import OperatorActor
 from cuota.flows.operator.send_operator_links import send_operator_links
 from cuota.rails import inbox
 from support.pages.operator_staff import OperatorStaff
@@ -165,7 +165,10 @@ async def test_the_last_owner_cannot_leave_even_if_all_leave_at_once(operator: O
     await operator.invited(new_email(), OperatorRole.OWNER)
     every = [each for each in await operators.team(context.pool) if each.role is OperatorRole.OWNER]
     results = await asyncio.gather(
-        *(change_operators.remove_operator(context, COMMAND_LINE, each.person_id, "bye") for each in every),
+        *(
+            change_operators.remove_operator(context, OperatorActor(None), each.person_id, "bye")
+            for each in every
+        ),
         return_exceptions=True,
     )
     assert [type(each) for each in results if each is not None] == [BadTeam]

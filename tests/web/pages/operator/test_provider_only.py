@@ -10,7 +10,7 @@ import pytest
 from cuota.core.operator.role import OperatorRole
 from cuota.flows.operator.change_operators import invite_operator
 from cuota.flows.operator.emergency_link import make_emergency_link
-from cuota.flows.operator.log_action import COMMAND_LINE
+from cuota.flows.operator.log_action import OperatorActor
 from cuota.flows.operator.send_operator_links import send_operator_links
 from cuota.rails import inbox
 from support.identity.company import NAME, Companies, Company, Employee
@@ -77,7 +77,7 @@ async def test_if_the_provider_is_the_only_way_a_passkey_is_the_second_factor(on
 async def test_an_invitation_says_to_sign_in_at_the_provider(only: Company) -> None:
     email = f"new-{time.monotonic_ns()}@company.example"
     context = only.service.context
-    await invite_operator(context, COMMAND_LINE, "Bo", email, OperatorRole.RISK, "new")
+    await invite_operator(context, OperatorActor(None), "Bo", email, OperatorRole.RISK, "new")
     await send_operator_links(context)
     (mail,) = await inbox.look(context.pool, to=email)
     assert f"your account at {NAME}" in mail.text

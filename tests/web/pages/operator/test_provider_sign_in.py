@@ -10,7 +10,7 @@ import pytest
 from cuota.core.operator.role import OperatorRole
 from cuota.db.operator import identities, operators
 from cuota.flows.operator.change_operators import forget_operator_account, remove_operator
-from cuota.flows.operator.log_action import COMMAND_LINE
+from cuota.flows.operator.log_action import OperatorActor
 from support.identity.company import NAME, Companies, Company, Employee
 from support.identity.real_provider import FOLDER, opened_provider
 from support.node_sdk import check_lock
@@ -125,7 +125,7 @@ async def test_if_two_accounts_with_one_address_arrive_at_once_one_is_linked(com
 async def test_a_removed_person_is_refused_and_can_be_invited_again(company: Company) -> None:
     employee, context = await company.employee(), company.service.context
     await employee.sign_in_fully()
-    await remove_operator(context, COMMAND_LINE, employee.person.person_id, "left")
+    await remove_operator(context, OperatorActor(None), employee.person.person_id, "left")
     assert not await inside(employee)
     assert (await employee.come_in()).status == 403
     employee.person = await employee.invited(employee.person.email)
@@ -160,7 +160,7 @@ async def test_only_an_owner_can_delete_the_link_with_an_account(company: Compan
     assert answer.status_code == 404, "support does not see the team"
     assert await linked(employee)
     context, person_id = company.service.context, employee.person.person_id
-    await forget_operator_account(context, COMMAND_LINE, person_id, "again")
+    await forget_operator_account(context, OperatorActor(None), person_id, "again")
     assert not await linked(employee)
 
 
