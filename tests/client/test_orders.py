@@ -31,5 +31,9 @@ async def test_orders_are_read_page_by_page_with_filters(shop: Both, merchant: M
 async def test_a_time_without_a_zone_and_an_unknown_status_are_refused(shop: Both) -> None:
     with pytest.raises(ValueError, match="has no time zone"):
         [order async for order in shop.orders(created_from=datetime(2026, 11, 21))]  # noqa: DTZ001
+    with pytest.raises(
+        TypeError, match="created_from must be a datetime with a time zone or a date, not str"
+    ):
+        [order async for order in shop.orders(created_from="2026-11-21")]  # type: ignore[arg-type]
     with pytest.raises(RequestRefused, match="status"):
         [order async for order in shop.orders(status="paid")]

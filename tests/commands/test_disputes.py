@@ -91,7 +91,7 @@ def test_a_dispute_is_opened_by_reference_and_decided_and_appealed(sold: Sold) -
     assert "WAITS FOR YOUR DECISION" in sold.cuota("dispute", "show", dispute).stdout
     won = said(sold, "decide", dispute, "--for", "merchant")
     assert (won["status"], won["final"], won["appealBy"]) == ("won", True, None)
-    assert "is won; this is not possible any more." in refused(sold, "decide", dispute, "--for", "consumer")
+    assert "is won; this is not possible now." in refused(sold, "decide", dispute, "--for", "consumer")
 
 
 def test_a_dispute_is_accepted_twice_with_the_same_result(sold: Sold) -> None:
@@ -101,7 +101,7 @@ def test_a_dispute_is_accepted_twice_with_the_same_result(sold: Sold) -> None:
     assert (first["status"], first["final"]) == ("lost", True)
     text = sold.cuota("dispute", "accept", dispute).stdout
     assert "Status: lost (final; the money moves at once). Withheld from the merchant now: $20.00" in text
-    assert "The operator opened this dispute for the consumer." in text
+    assert "Opened for the consumer by the payment provider." in text
 
 
 def test_disputes_are_listed_newest_first_by_status_and_merchant(sold: Sold) -> None:

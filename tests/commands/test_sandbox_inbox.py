@@ -67,7 +67,10 @@ def test_the_option_limit_is_respected(told: Cuota) -> None:
 
 
 def test_an_inbox_without_messages_says_so(told: Cuota) -> None:
-    assert told("sandbox", "inbox", "--to", "nobody@mail.example").stdout == "No messages have been sent to nobody@mail.example.\n"
+    assert (
+        told("sandbox", "inbox", "--to", "nobody@mail.example").stdout
+        == "No messages have been sent to nobody@mail.example.\n"
+    )
     assert json.loads(told("sandbox", "inbox", "--json", "--to", "nobody@mail.example").stdout) == []
 
 

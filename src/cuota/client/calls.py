@@ -133,6 +133,8 @@ class Listing:
 
 
 def _when(at: datetime | date | None, name: str) -> str | None:
+    if at is not None and not isinstance(at, date):
+        raise TypeError(f"{name} must be a datetime with a time zone or a date, not {type(at).__name__}.")
     if isinstance(at, datetime) and at.tzinfo is None:
         raise ValueError(f"{name} has no time zone: use a datetime such as datetime.now(UTC), or a date.")
     return None if at is None else at.isoformat()

@@ -21,7 +21,7 @@ from cuota.flows.dispute.show_dispute import ShownDispute, show_dispute
 from cuota.flows.merchant.manage_merchants import find_merchant
 
 MOST_SHOWN = 1000
-NO_TEXT = "The operator opened this dispute for the consumer."
+NO_TEXT = "Opened for the consumer by the payment provider."
 DisputeAct = Callable[[Context, UUID, UUID], Awaitable[object]]
 Seen = tuple[UUID, ShownDispute]
 

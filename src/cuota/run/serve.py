@@ -103,8 +103,11 @@ def bind(host: str, port: int, *, option: str = "--port") -> socket.socket:
         listener.listen(2048)
     except OSError as problem:
         listener.close()
+        # A name that is unknown, or an address of another machine, is not the port's fault.
+        wrong = isinstance(problem, socket.gaierror) or problem.errno == errno.EADDRNOTAVAIL
+        other = "--host" if wrong and option == "--port" else option
         raise CannotServe(
-            f"Cannot listen on {host} port {port}: {problem.strerror}. Choose another {option}."
+            f"Cannot listen on {host} port {port}: {problem.strerror}. Choose another {other}."
         ) from None
     listener.set_inheritable(True)
     return listener

@@ -173,7 +173,7 @@ def dispute_edge(dispute: Dispute, move: str) -> DisputeEdge:
     """Return the edge for a move. Raises Refused if the dispute's state does not allow it."""
     found = _BY_MOVE.get((dispute.status, move))
     if found is None:
-        raise refuse_state(dispute, f"The dispute is {dispute.status}; this is not possible any more.")
+        raise refuse_state(dispute, f"The dispute is {dispute.status}; this is not possible now.")
     return found
 
 

@@ -239,5 +239,13 @@ async def test_the_numbers_on_the_first_page_equal_those_of_its_lists(staff: Sta
     await staff.enter()
     text = staff.page.text
     assert "Orders today 2 2 approved, $80.00" in text
-    assert "To capture $30.00 1 orders" in text
+    assert "To capture $30.00 1 order;" in text
     assert "Approval rate 100 %" in text
+
+
+async def test_an_order_without_a_reference_can_be_opened_from_the_list(staff: Staff) -> None:
+    await staff.shop.approved("30.00", merchantReference="")
+    await staff.enter()
+    await staff.open("/desk/orders")
+    page = await staff.open(staff.page.link("no reference"))
+    assert page.heading == "Order without a reference"

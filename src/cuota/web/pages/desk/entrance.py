@@ -188,7 +188,7 @@ class Entrance(Generic[V]):
         return response
 
     def _dead(self, request: Request) -> Response:
-        text = "A link works once, for 15 minutes. Ask for a new one."
+        text = "A link works once, and only for a limited time. Ask for a new one."
         back = f"{self.door.path}/sign-in", "Ask for a new link"
         return problem(request, 410, "This link no longer works", text, back=back)
 

@@ -81,6 +81,10 @@ async def _chart(request: Request, desk: Desk, today: datetime) -> PageContext:
     }
 
 
+def _orders(count: int) -> str:
+    return "1 order" if count == 1 else f"{count:,} orders"
+
+
 def _card(label: str, value: str, more: str, address: str | None, kind: str = "") -> PageContext:
     return {"label": label, "value": value, "more": more, "address": address, "kind": kind}
 
@@ -97,11 +101,11 @@ def _order_cards(found: OrderFigures, today: datetime) -> list[PageContext]:
         ),
         _card("Approval rate", rate, f"{found.declined:,} declined in 7 days", f"{_ORDERS}?view=declined"),
         _card(
-            "To capture", money.shown(found.to_capture_amount), f"{found.to_capture:,} orders; {soon}",
+            "To capture", money.shown(found.to_capture_amount), f"{_orders(found.to_capture)}; {soon}",
             f"{_ORDERS}?view=to-capture&sort=oldest", "wait" if found.expiring else "",
         ),
         _card(
-            "Refunds", money.shown(found.refunded_amount), f"of {found.refunded:,} orders of the last 7 days",
+            "Refunds", money.shown(found.refunded_amount), f"of {_orders(found.refunded)} of the last 7 days",
             f"{_ORDERS}?view=refunded",
         ),
     ]  # fmt: skip

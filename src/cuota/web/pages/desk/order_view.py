@@ -61,7 +61,7 @@ async def order_values(request: Request, desk: Desk, order_id: UUID) -> PageCont
     callers = await moved_by(request, desk, order_id) if sees_callers else {}
     document = decode(record.document).value
     return {
-        **common(request, desk, f"Order {found.reference}", here=f"{PATH}/orders"),
+        **common(request, desk, f"Order {found.reference or 'without a reference'}", here=f"{PATH}/orders"),
         "address": address,
         "order_id": str(order_id),
         "state": state_of(order),

@@ -61,7 +61,7 @@ def row_of(each: ListedOrder) -> PageContext:
     order = each.order
     return {
         "address": f"{PATH}/orders/{order.order_id}",
-        "reference": each.reference,
+        "reference": each.reference or "no reference",
         "at": when(order.created_at),
         "name": name_of(each),
         "last4": each.last4,
