@@ -18,6 +18,7 @@ from cuota.run.stopping import STOP_SECONDS
 from support.db.embedded_processes import lives
 from support.faults.books import books
 from support.faults.served import ORDER, Service, fork_servers_of, service, token, until
+from support.ports import free_port
 
 pytestmark = pytest.mark.faults
 
@@ -164,6 +165,21 @@ def test_a_second_service_on_the_same_port_reports_that_the_port_is_taken_and_wh
         f"cuota: Cannot listen on 127.0.0.1 port {served.port}: Address already in use. Choose another --port.\n"
     )
     assert httpx.get(f"{served.url}/health/ready", trust_env=False, timeout=60).status_code == 200
+
+
+def test_a_service_on_the_data_of_a_running_one_warns_about_it(served: Service) -> None:
+    if served.started[-1].poll() is not None:
+        served.start()
+    command = [sys.executable, "-m", "cuota", "serve", "--port", str(free_port())]
+    with subprocess.Popen(
+        command, env={**served.environment, "CUOTA_PUBLIC_URL": "http://127.0.0.1:9"}, stderr=subprocess.PIPE, stdout=subprocess.PIPE,
+        text=True,
+    ) as second:  # fmt: skip
+        assert second.stdout is not None
+        assert "ready" in second.stdout.readline()
+        second.terminate()
+        _, errors = second.communicate(timeout=60)
+    assert f"cuota: warning: another service is running on these data: {served.url}." in errors
 
 
 def test_no_worker_keeps_running_if_the_parent_is_killed_while_the_workers_start(served: Service) -> None:

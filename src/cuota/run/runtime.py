@@ -14,7 +14,7 @@ import asyncpg
 
 from cuota.config import REQUIRED, Settings
 from cuota.core.risk.policy import Policy
-from cuota.db import hosts, service_rights, service_role
+from cuota.db import hosts, service_rights, service_role, workers
 from cuota.db.cluster.entry_node import require_entry
 from cuota.db.cluster.serves import require_serving
 from cuota.db.embedded.server import open_embedded
@@ -152,6 +152,18 @@ async def _connect(where: dict[str, Any]) -> asyncpg.Connection:
                 )
                 print(f"cuota: {said}", file=sys.stderr, flush=True)
             time.sleep(0.2)  # noqa: ASYNC251 - nothing else runs at start
+
+
+async def served_beside(context: Context) -> str | None:
+    """Return a warning if another service, with another address, is running on this database; else None."""
+    served = await last_served.read(context.pool)
+    ours = context.settings.audience
+    if served is None or served.audience == ours or not await workers.count_alive(context.pool):
+        return None
+    return (
+        f"another service is running on these data: {served.audience}. Both do the background work. From now on, commands name this one, "
+        f"{ours}. For a separate sandbox, set CUOTA_DATA_DIR."
+    )
 
 
 async def note_served(context: Context, *, decides: bool) -> None:

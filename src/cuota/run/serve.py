@@ -203,6 +203,8 @@ async def _prepared(settings: config.Settings, where: dict[str, Any], workers: i
     await runtime.migrated(settings, where)
     await runtime.check_database(settings, where, workers)
     async with runtime.opened(settings, where, pool_size=1) as context:
+        if beside := await runtime.served_beside(context):
+            print(f"cuota: warning: {beside}", file=sys.stderr, flush=True)
         await runtime.note_served(context, decides=True)
         await give_test_accounts(context)
         return context.policy.version

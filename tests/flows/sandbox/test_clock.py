@@ -202,14 +202,18 @@ async def test_during_a_copy_of_the_sandbox_a_request_waits_and_is_finally_refus
     assert (await sandbox.merchant.http.get("/configuration")).status_code == 200
 
 
-async def test_a_worker_without_its_lock_runs_no_job(own_database: dict[str, Any]) -> None:
-    """The clock is being moved while this process starts. Its jobs begin once the move has ended."""
+async def test_a_worker_without_its_lock_runs_no_job_and_says_so_in_the_log(
+    own_database: dict[str, Any], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that moves the clock has hung while this process starts. Its jobs begin once the move has ended."""
+    monkeypatch.setattr("cuota.flows.sandbox.standstill.HELD_UP_SECONDS", 0.2)
     mover = await asyncpg.connect(**own_database)
     await mover.fetch("SELECT pg_advisory_lock($1)", 0x43756F74614A)
     standstill, stop = Standstill(own_database, SandboxClock(), lambda: None), asyncio.Event()
     keeper = asyncio.create_task(standstill.keep(stop))
     await asyncio.sleep(0.5)
     assert not standstill.jobs.is_open
+    await until(lambda: "no background job runs" in caplog.text)
     await mover.close()
     await until(lambda: standstill.jobs.is_open)
     stop.set()

@@ -13,8 +13,10 @@ from cuota.core.message import Message
 from cuota.core.plan.notice import AWAITED, MOVED, NoticeKind
 from cuota.core.plan.notice_words import About, Words, letter_words, words
 from cuota.core.plan.payday import Days
+from cuota.core.refusal import Refused
 from cuota.db.plan import messages
 from cuota.db.plan.messages import DueMessage, SentText
+from cuota.db.pool import GONE
 from cuota.flows.checkout.answer_text import is_stopped
 from cuota.flows.context import Context
 from cuota.flows.order.create_order import checkout_url
@@ -42,6 +44,10 @@ async def send_messages(context: Context) -> int:
         async with places:
             try:
                 await _send_one(context, due)
+            except (Refused, *GONE) as problem:
+                # The database is away or busy. The lease of the message ends, and it is sent again with the same key.
+                facts = {"orderId": str(due.order_id), "problem": type(problem).__name__}
+                log.warning("message waits", extra={"facts": facts})
             except Exception:
                 # A message that cannot be sent does not stop the others. Its lease ends, and it is retried.
                 log.exception("message failed", extra={"facts": {"orderId": str(due.order_id)}})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -19,6 +20,8 @@ LOOK_SECONDS = 0.05
 # How long to wait for requests in progress. The move does not wait for slower ones, because the database keeps their
 # parts consistent.
 REQUESTS_END_SECONDS = 8.0
+# After this time without the lock, the log says why no job runs. A move renews its right every few seconds, so this is no move in progress.
+HELD_UP_SECONDS = 15.0
 log = logging.getLogger("cuota.clock")
 
 
@@ -114,7 +117,14 @@ class Standstill:
     async def _share(
         self, connection: Connection, stop: asyncio.Event, rest: Callable[[], Awaitable[None]]
     ) -> None:
+        since = time.monotonic()
         while not self.moved.moving and not await clock.try_lock(connection, JOBS_LOCK, shared=True):
+            if time.monotonic() - since > HELD_UP_SECONDS:
+                since = time.monotonic()
+                log.warning(
+                    "no background job runs: a process that moves the clock or copies the sandbox has stopped in the middle "
+                    "(for example by Ctrl-Z); continue it or end it"
+                )
             if await _pause(stop, 2 * LOOK_SECONDS):
                 return
         if self.moved.moving:
