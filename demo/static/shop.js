@@ -39,6 +39,7 @@ async function ask(path, more) {
  * ended. The button is disabled meanwhile: with the text of an ended order, a window would open and close again.
  */
 async function prepare(closed = "") {
+  const focused = document.activeElement === button;
   button.disabled = true;
   const { amount, way, display } = here.dataset;
   const answer = await ask("/sign", { amount, way, display, closed, number: signed?.number ?? "" });
@@ -46,6 +47,8 @@ async function prepare(closed = "") {
   if (answer.problem) say(answer.problem);
   else signed = answer;
   button.disabled = Boolean(answer.problem);
+  // A disabled button loses the focus.
+  if (focused && document.activeElement === document.body) button.focus();
 }
 
 /** Go to the shop's result page, which reads the order from the provider. A virtual card is sent to the shop before that. */

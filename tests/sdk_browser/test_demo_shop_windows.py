@@ -69,3 +69,18 @@ async def test_a_virtual_card_from_the_modal_is_charged_and_refunded_like_any_ot
     await page.get_by_role("button", name="Refund", exact=True).click()
     await expect(page.get_by_role("status")).to_contain_text("$10.00 refunded.")
     await expect(page.locator("[data-sum=refunded]")).to_have_text("$10.00")
+
+
+async def test_after_escape_the_keyboard_continues_at_the_button_that_opened_the_window(
+    tabs: Tabs, shop: str
+) -> None:
+    page = await tabs.open()
+    button = await button_of(page, shop, "display=iframe")
+    await button.focus()
+    await page.keyboard.press("Enter")
+    await page.frame_locator("dialog iframe").get_by_label("Mobile phone number").wait_for()
+    await page.locator("dialog").focus()
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("status")).to_contain_text("You closed the payment")
+    await page.locator("pay-button:not([disabled])").wait_for()
+    await expect(button).to_be_focused()
