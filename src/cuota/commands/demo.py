@@ -250,7 +250,7 @@ def _welcome(settings: config.Settings, credentials: dict[str, str], shop_url: s
     curl -s {settings.auth_url}/oauth/token -H 'Content-Type: application/json' \\
       -d '{json.dumps(token_body)}'
 
-  To dispute the first order for its buyer, once it is captured in the back office, and answer there:
+  To dispute an order for its buyer once it is captured, such as the first one, and answer in the back office:
     {command} dispute open AO-1001 --reason not_received --amount 5.00
 
   To move the clock six weeks ahead, and to see the merchant's events:
