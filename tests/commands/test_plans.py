@@ -110,6 +110,10 @@ def test_what_the_policy_does_not_allow_and_wrong_words_change_nothing(agreed: A
         (("H-3", "--waive", "5.00"), "At most $3.00 of the fee"),
     ):
         assert words in refused(agreed, "plan", "hardship", *arguments, *WHY)
+    log = json.loads(agreed.cuota("desk", "log", "--json").stdout)
+    newest = [(each["action"], each["reason"]) for each in log[:2]]
+    assert [action for action, _ in newest] == ["plan.change.refused", "plan.change"]
+    assert "At most $3.00 of the fee" in newest[0][1]
     for arguments in (
         ("H-3", "--pause", "two weeks", *WHY),
         ("H-3", "--move", "4", *WHY),

@@ -24,7 +24,7 @@ from cuota.core.plan.hardship import (
 )
 from cuota.db.risk import decisions
 from cuota.flows.context import Context
-from cuota.flows.operator.log_action import logged
+from cuota.flows.operator.log_action import OperatorNote, log_action, log_refusal, logged
 from cuota.flows.operator.note_change import note_of_change
 from cuota.flows.order.find_order import order_id_of
 from cuota.flows.plan.change_plan import PlanPreview, agree_on_change, preview_change
@@ -41,7 +41,14 @@ def plan_hardship(options: argparse.Namespace) -> int:
         order_id = await order_id_of(context, options.order)
         merchant_id = await decisions.whose(context.pool, order_id)
         assert merchant_id is not None, "an order has a merchant"
-        shown = await preview_change(context, merchant_id, order_id, request)
+        try:
+            shown = await preview_change(context, merchant_id, order_id, request)
+        except CannotChange as refused:
+            if not options.dry_run:
+                note = OperatorNote("plan.change", f"Order {order_id}", options.reason, order_id)
+                await log_action(context, acting(), note)
+                await log_refusal(context, acting(), note, str(refused))
+            raise
         if options.dry_run:
             return shown, None
 
