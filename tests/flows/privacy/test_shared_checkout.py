@@ -10,12 +10,14 @@ from uuid import UUID
 
 import pytest
 
+from cuota.db.risk.history import past
 from cuota.db.verify.recalculate import verify
+from cuota.flows.plan.read_messages import read_messages
 from cuota.flows.plan.send_messages import send_messages
 from cuota.flows.privacy.erase_consumer import erase_consumer
 from cuota.flows.privacy.export_consumer import export_consumer
 from support.own_service import Own
-from support.pages.visitor import Visitor
+from support.pages.visitor import CARD_DECLINED, Visitor, address_of
 
 ALICE, BOB = "2125550111", "2125550222"
 OF_ALICE = ("2125550111", "Avery", "avery@mail.example", "77 Zephyr Lane")
@@ -119,3 +121,60 @@ async def test_data_that_the_shop_gave_belongs_to_the_owner_of_the_number_that_i
             "SELECT document::text FROM order_details WHERE order_id = $1", UUID(order["orderId"])
         )
     assert json.loads(document)["consumer"]["phoneNumber"] == ALICE
+
+
+async def test_data_of_a_named_person_is_left_out_of_the_export_of_another_payer_and_erased_for_the_named_one(
+    own: Own,
+) -> None:
+    consumer = {
+        "phoneNumber": ALICE,
+        "givenNames": "Avery",
+        "surname": "Rivera",
+        "email": "avery@mail.example",
+    }
+    order = await own.auto_merchant.create("100.00", consumer=consumer)
+    async with own.service.client() as http:
+        assert (await Visitor(http).buy(order, phone=BOB, given_names="Blake")).outcome == "approved"
+    found = await export_consumer(own.context, BOB)
+    assert [word for word in OF_ALICE if word in json.dumps(found)] == []
+    assert found["orders"][0]["document"]["consumer"] is None
+    named = await export_consumer(own.context, ALICE)
+    assert [each["order_id"] for each in named["orders_naming_this_number"]] == [order["orderId"]]
+    assert (await erase_consumer(own.context, ALICE, dry_run=False)).done
+    async with own.owner() as owner:
+        document = await owner.fetchval(
+            "SELECT document::text FROM order_details WHERE order_id = $1", UUID(order["orderId"])
+        )
+    assert ALICE not in document
+    assert (await export_consumer(own.context, BOB))["orders"][0]["plan"]["payer"]["given_names"] == "Blake"
+
+
+async def test_an_erasure_of_one_whose_card_failed_leaves_the_open_checkout_of_the_named_person(
+    own: Own,
+) -> None:
+    order = await own.auto_merchant.create("100.00", consumer={"phoneNumber": ALICE})
+    async with own.service.client() as one, own.service.client() as other:
+        alice, bob = Visitor(one), Visitor(other)
+        await alice.until("pay", order, phone=ALICE, given_names="Avery")
+        await bob.buy(order, phone=BOB, given_names="Blake", card_number=CARD_DECLINED)
+        assert (await erase_consumer(own.context, BOB, dry_run=False)).done
+        assert (await alice.send("pay")).outcome == "approved"
+
+
+async def test_a_decline_of_another_person_counts_against_nobody_else(shared: Shared) -> None:
+    await shared.opened()
+    await shared.alice.send("pay", card_number=CARD_DECLINED)
+    await shared.bob.open(address_of(shared.order))
+    await shared.bob.open(f"{address_of(shared.order)}?step=details")
+    await shared.bob.send("details", surname="Declinetest", given_names="Blake")
+    assert (await shared.bob.send("pay")).outcome == "declined"
+    await send_messages(shared.own.context)
+    context = shared.own.context
+    found = await past(context.pool, context.vault.consumer_id(ALICE), context.now())
+    assert found.declined_orders == 0
+    listed = await read_messages(context, context.vault.consumer_id(ALICE), None, 10)
+    assert listed == []
+    (letter,) = await read_messages(context, context.vault.consumer_id(BOB), None, 10)
+    assert letter.text is not None
+    assert "Dear Blake Declinetest" in letter.text.text
+    assert (await shared.export(BOB))[1] == []

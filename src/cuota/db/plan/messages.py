@@ -23,6 +23,9 @@ from cuota.db.session import Session
 # The lease of a claim, longer than a rail's timeout: if a worker dies, another one takes over after this time.
 LEASE = timedelta(seconds=60)
 
+# These messages are for the consumer of the decision or of the review.
+LETTERS = frozenset({NoticeKind.DECLINED, NoticeKind.REVIEW_APPROVED, NoticeKind.REVIEW_DECLINED})
+
 _MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM messages WHERE try_at <= $1"
 _CHARGES = Nested(
     "charges",
@@ -157,7 +160,8 @@ async def _consumers_without_plan(session: Session, rows: list[Row]) -> dict[UUI
 
 
 def _due_of(row: Row, consumer: Row | None) -> DueMessage:
-    who, declined = json.loads(row["payer"] or "{}"), None
+    # A letter never goes to the payer of the plan, who may be another person in the same checkout.
+    who, declined = {} if NoticeKind(row["kind"]) in LETTERS else json.loads(row["payer"] or "{}"), None
     if consumer:
         who = {**json.loads(consumer["profile"] or "{}"), "phone": consumer["phone"]}
         name = f"{who.get('given_names', '')} {who.get('surname', '')}".strip()

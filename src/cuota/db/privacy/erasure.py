@@ -62,8 +62,12 @@ _ANSWERS = """UPDATE delivery_attempts SET answer = NULL
 _UNSENT = f"""UPDATE messages SET state = 'failed', reason = 'the consumer was erased', settled_at = $4, try_at = NULL
     WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND state = 'pending' AND {OWN_ROWS["messages"]}"""
 # Another person may have opened the same checkout.
-_BROWSERS = """DELETE FROM checkout_sessions WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND consumer_id IS NULL
-    RETURNING 1"""
+_BROWSERS = """DELETE FROM checkout_sessions s USING orders o WHERE s.merchant_id = $1 AND s.order_id = ANY ($2::uuid[])
+    AND s.consumer_id IS NULL AND o.merchant_id = $1 AND o.order_id = ANY ($2::uuid[]) AND o.order_id = s.order_id
+    AND o.status <> 'Created' RETURNING 1"""
+# Orders of somebody else that name this person. The merchant may still need the address of an order that is not shipped.
+_ENDED = """SELECT order_id FROM orders WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[])
+    AND (status IN ('Declined', 'Abandoned') OR (status = 'Approved' AND amount <= captured + voided))"""
 _OTHER_BROWSERS = "DELETE FROM checkout_sessions WHERE phone = $1 OR consumer_id = $2 RETURNING 1"
 _ACCOUNT = "DELETE FROM account_sessions WHERE phone = $1 OR consumer_id = $2 RETURNING 1"
 _REMEMBERED = "DELETE FROM remembered_browsers WHERE consumer_id = $1 RETURNING 1"
@@ -159,6 +163,11 @@ async def erase(
         await session.fetch(_UNSENT, merchant_id, rows, consumer_id, now)
         done["browsers"] += len(await session.fetch(_BROWSERS, merchant_id, whole))
         done["plans"] += await _forget_rows(session, merchant_id, rows, now, consumer_id, nobody)
+    for merchant_id, named in theirs.named.items():
+        ended = [row["order_id"] for row in await session.fetch(_ENDED, merchant_id, named)]
+        row = await session.fetchrow(_BLANK, merchant_id, ended, now)
+        done["orders"] += row["blanked"] if row else 0
+        await session.fetch(_ADDITIONAL, merchant_id, ended)
     for sql in (_OTHER_BROWSERS, _ACCOUNT):
         done["browsers"] += len(await session.fetch(sql, phone, consumer_id))
     done["browsers"] += len(await session.fetch(_REMEMBERED, consumer_id))

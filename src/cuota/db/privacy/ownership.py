@@ -18,15 +18,18 @@ UNION SELECT merchant_id, order_id FROM order_details
     WHERE erased_at IS NULL AND document #>> '{consumer,phoneNumber}' = $2
 ORDER BY merchant_id, order_id
 """
-# An order belongs to the consumer whom it was about in the end: who was declined, who agreed to pay, or who was referred. Before
-# that, it belongs to the owner of the number that the merchant gave, or to the only person who confirmed a number.
+# An order belongs to the consumer whom it is about: who pays, who was declined, who was referred, or whose card is being charged. The
+# row in `plans` alone says only who pressed the button last. Before all that, the order belongs to the owner of the number that the
+# merchant gave, or to the only person who confirmed a number.
 _OWNED = """
 SELECT o.order_id, CASE
+        WHEN o.status = 'Approved' THEN coalesce(p.consumer_id = $3, false)
         WHEN o.status = 'Declined' AND d.consumer_id IS NOT NULL THEN d.consumer_id = $3
-        WHEN p.consumer_id IS NOT NULL THEN p.consumer_id = $3
         WHEN v.consumer_id IS NOT NULL THEN v.consumer_id = $3
+        WHEN p.consumer_id IS NOT NULL AND (o.status = 'Declined' OR o.charging IS NOT NULL) THEN p.consumer_id = $3
         WHEN t.document #>> '{consumer,phoneNumber}' IS NOT NULL THEN t.document #>> '{consumer,phoneNumber}' = $4
-        ELSE NOT EXISTS (SELECT FROM checkout_sessions s WHERE s.merchant_id = $1 AND s.order_id = o.order_id AND s.consumer_id <> $3)
+        ELSE coalesce(p.consumer_id = $3, true)
+            AND NOT EXISTS (SELECT FROM checkout_sessions s WHERE s.merchant_id = $1 AND s.order_id = o.order_id AND s.consumer_id <> $3)
     END AS whole,
     coalesce(d.consumer_id = $3, false) OR coalesce(p.consumer_id = $3, false) OR coalesce(v.consumer_id = $3, false) OR EXISTS (
         SELECT FROM checkout_sessions s WHERE s.merchant_id = $1 AND s.order_id = o.order_id AND s.consumer_id = $3) AS proved
@@ -57,11 +60,12 @@ OWN_ROWS = {
 class Theirs:
     """The orders of one consumer, by merchant, and the `parts`: orders of somebody else with some rows of this consumer.
 
-    `proved` are the orders of which the consumer has confirmed the number by a code.
+    `named` are orders of somebody else for which the shop gave this consumer's number. `proved` are the orders of which the consumer has confirmed the number by a code.
     """
 
     orders: dict[UUID, list[UUID]] = field(default_factory=lambda: defaultdict(list))
     parts: dict[UUID, list[UUID]] = field(default_factory=lambda: defaultdict(list))
+    named: dict[UUID, list[UUID]] = field(default_factory=lambda: defaultdict(list))
     proved: set[UUID] = field(default_factory=set)
 
     def merchants(self) -> Iterator[tuple[UUID, list[UUID], list[UUID]]]:
@@ -83,6 +87,8 @@ async def find(session: Session, consumer_id: UUID, phone: str) -> Theirs:
                 found.orders[merchant_id].append(row["order_id"])
             elif row["proved"]:
                 found.parts[merchant_id].append(row["order_id"])
+            else:
+                found.named[merchant_id].append(row["order_id"])
             if row["proved"]:
                 found.proved.add(row["order_id"])
     return found

@@ -93,6 +93,8 @@ _ORDER = """SELECT to_json(o)::text AS order, m.name AS merchant, d.reference, d
 FROM orders o JOIN order_details d ON d.merchant_id = $1 AND d.order_id = o.order_id
     JOIN merchants m ON m.merchant_id = $1
 WHERE o.merchant_id = $1 AND o.order_id = $2"""
+# The parts of an order's document that describe the shop's customer.
+_ABOUT_CUSTOMER = ("consumer", "billing", "shipping", "description")
 _LISTED = {
     "installments": "number",
     "charges": "created_at",
@@ -142,19 +144,27 @@ async def _rows(
 
 
 async def read_order(
-    session: Session, merchant_id: UUID, order_id: UUID, consumer_id: UUID
+    session: Session, merchant_id: UUID, order_id: UUID, consumer_id: UUID, phone: str
 ) -> dict[str, Any]:
-    """Return all rows of one order, without those of other people who opened its checkout."""
+    """Return all rows of one order, without those of other people who opened its checkout.
+
+    If the shop gave another number, the shop's data about its customer is left out, because it may describe another person.
+    """
     row = await session.fetchrow(_ORDER, merchant_id, order_id, consumer_id)
     assert row is not None, "found by its rows"
+    document = json.loads(row["document"])
+    started = _plain(row["started"]) if row["started"] else None
+    if (document.get("consumer") or {}).get("phoneNumber") not in {None, phone}:
+        document |= {**dict.fromkeys(_ABOUT_CUSTOMER), "metadata": {}}
+        started = started and {**started, "additional": None}
     found: dict[str, Any] = {
         "merchant": row["merchant"],
         **_plain(row["order"]),
         "merchant_reference": row["reference"],
-        "document": json.loads(row["document"]),
+        "document": document,
         "personal_parts_erased_at": row["erased_at"].isoformat() if row["erased_at"] else None,
         "plan": _plain(row["plan"]) if row["plan"] else None,
-        "started": _plain(row["started"]) if row["started"] else None,
+        "started": started,
     }
     for table, column in _LISTED.items():
         found[table] = await _rows(session, table, (merchant_id, order_id), consumer_id, column)
@@ -179,10 +189,12 @@ async def read_person(session: Session, consumer_id: UUID, phone: str) -> dict[s
     return found
 
 
-async def read_orders(session: Session, theirs: Theirs, consumer_id: UUID) -> list[dict[str, Any]]:
+async def read_orders(
+    session: Session, theirs: Theirs, consumer_id: UUID, phone: str
+) -> list[dict[str, Any]]:
     """Return every order of the consumer in which the number was confirmed, with all of its rows."""
     return [
-        await read_order(session, merchant_id, order_id, consumer_id)
+        await read_order(session, merchant_id, order_id, consumer_id, phone)
         for merchant_id, order_ids in theirs.orders.items()
         for order_id in order_ids
         if order_id in theirs.proved

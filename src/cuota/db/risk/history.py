@@ -26,9 +26,11 @@ MOST_SEEN = 1000
 # $3 is the consumer, $4 the service's time, $5 the start of the period in which declined orders count.
 _PAST = """
 WITH agreed AS MATERIALIZED (
-    SELECT p.merchant_id, p.order_id, p.agreed_at, p.payer, o.status, o.whole, o.charging, i.*, c.disputes
+    SELECT p.merchant_id, p.order_id, p.agreed_at, p.payer, o.status, o.whole, o.charging, o.decided, i.*, c.disputes
     FROM plans p CROSS JOIN LATERAL (
-        SELECT status, amount + fee AS whole, charging IS NOT NULL AS charging FROM orders
+        SELECT status, amount + fee AS whole, charging IS NOT NULL AS charging, CASE WHEN status = 'Declined' THEN EXISTS (
+            SELECT FROM decisions d WHERE d.merchant_id = p.merchant_id AND d.order_id = p.order_id AND NOT d.approved
+        ) ELSE false END AS decided FROM orders
         WHERE merchant_id = p.merchant_id AND order_id = p.order_id LIMIT 1
     ) o CROSS JOIN LATERAL (
         SELECT count(*) FILTER (WHERE charge_id IS NOT NULL) AS paid,
@@ -52,7 +54,7 @@ WITH agreed AS MATERIALIZED (
     SELECT count(*) AS orders FROM (
         SELECT merchant_id, order_id FROM decisions
             WHERE consumer_id = $3 AND NOT approved AND decided_at >= $5::timestamptz AND NOT reasons <@ $7::text[]
-        UNION SELECT merchant_id, order_id FROM agreed WHERE status = 'Declined' AND agreed_at >= $5::timestamptz
+        UNION SELECT merchant_id, order_id FROM agreed WHERE status = 'Declined' AND NOT decided AND agreed_at >= $5::timestamptz
     ) d
 )
 """

@@ -20,7 +20,8 @@ ABOUT = (
     "Everything that this service stores about the owner of this phone number. Amounts are whole cents, times are UTC. "
     "orders: orders in which the number was confirmed by a code. orders_naming_this_number: orders for which a shop gave the "
     "number, but nobody confirmed it; their contents are left out, because they may belong to somebody else. orders_of_others: "
-    "orders of somebody else whose checkout this person opened as well, with the rows about this person only. Hashes and tokens "
+    "orders of somebody else whose checkout this person opened as well, with the rows about this person only. If the shop gave another "
+    "number for an order, the shop's data about its customer is left out of that order. Hashes and tokens "
     "are also left out, because nothing can be read from them."
 )
 
@@ -35,7 +36,7 @@ async def export_consumer(context: Context, phone: str) -> dict[str, Any]:
             block["reason"] = reason_of_block(context, UUID(block["block_id"]), _bytes_of(block["reason"]))
         orders = [
             _with_texts(context, await _with_statements(context, order))
-            for order in await person.read_orders(connection, theirs, consumer_id)
+            for order in await person.read_orders(connection, theirs, consumer_id, phone)
         ]
         parts = [
             _with_messages(context, part) for part in await person.read_parts(connection, theirs, consumer_id)
@@ -51,6 +52,11 @@ async def export_consumer(context: Context, phone: str) -> dict[str, Any]:
         for merchant_id, order_ids in theirs.orders.items()
         for order_id in order_ids
         if order_id not in theirs.proved
+    ]
+    named += [
+        {"merchant_id": str(merchant_id), "order_id": str(order_id)}
+        for merchant_id, order_ids in theirs.named.items()
+        for order_id in order_ids
     ]
     return {
         "format": FORMAT,

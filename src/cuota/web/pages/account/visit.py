@@ -146,9 +146,11 @@ def of_plan_with_files(handler: PlanHandler) -> Callable[[Request], Awaitable[Re
             return early(missing(request))
         try:
             async with files_form(request, visit.consumer_id, visit.secret, PLACE, _unread) as form:
-                return await handler(
-                    request, replace(known, form=form.fields, files=tuple(form.files)), detail
-                )
+                # A form may arrive slowly. Meanwhile the person may have signed out, or may have been erased.
+                if await visit_of(request) is None or (detail := await plan_in_path(request, known)) is None:
+                    return signed_out()
+                known = replace(known, form=form.fields, files=tuple(form.files))
+                return await handler(request, known, detail)
         except Stop as stop:
             return stop.response
 

@@ -22,7 +22,7 @@ from cuota.flows.checkout.identify_consumer import check_code, give_details, giv
 from cuota.flows.checkout.leave_checkout import leave_checkout
 from cuota.flows.checkout.recognize_consumer import pay_again
 from cuota.flows.checkout.submit_checkout import give_up_charge, submit_checkout
-from cuota.flows.checkout.take_step import Problem
+from cuota.flows.checkout.take_step import Problem, load
 from cuota.web.pages.card_entry import card_token
 from cuota.web.pages.checkout import again as again_page
 from cuota.web.pages.checkout import screens
@@ -250,8 +250,15 @@ async def another_card(request: Request, checkout: Checkout, secret: str, form: 
     """Cancel a charge that waits for a confirmation at the card's bank, so that another card can pay. Only its payer can."""
     del form
     context, ids = service_of(request).context, (checkout.order.merchant_id, checkout.order.order_id)
-    pending = await charges.pending(context.pool, *ids) if checkout.is_payer else None
-    if pending is not None:
+    pending = await charges.pending(context.pool, *ids)
+    # The form may have arrived slowly, and meanwhile another person may pay. So the payer is read again, after the charge.
+    now = await load(context, *ids, secret)
+    if (
+        pending is not None
+        and now is not None
+        and now.is_payer
+        and now.order.charging == pending.charge.charge_id
+    ):
         await give_up_charge(context, *ids, pending)
     # If the charge was meanwhile paid or declined, the page shows this result.
     return see_other(_address(checkout, secret, "pay", "gave-up"))
