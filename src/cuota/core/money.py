@@ -60,6 +60,14 @@ def typed_cents(text: str) -> int:
     return cents_of(match[1] + match[2].replace(",", "") + (match[3] or ""))
 
 
+def typed_payment(text: str) -> int:
+    """Read an amount that a person typed, as cents. Raises BadAmount also for an amount that is not more than 0."""
+    cents = typed_cents(text)
+    if cents <= 0:
+        raise BadAmount("must be more than 0")
+    return cents
+
+
 def decimal_from(cents: int) -> Decimal:
     """Return the exact decimal for JSON responses, always with two decimal places."""
     return Decimal(cents).scaleb(-MAX_DECIMALS)

@@ -16,10 +16,13 @@ _ADD = """INSERT INTO desk_approvals
     (merchant_id, approval_id, order_id, kind, amount, reference, reason, asked_by, asker, asked_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING RETURNING approval_id"""
 _ONE = f"SELECT {_COLUMNS} WHERE merchant_id = $1 AND approval_id = $2"
+_BY_REFERENCE = f"SELECT {_COLUMNS} WHERE merchant_id = $1 AND reference = $2"
 _NEWEST = f"SELECT {_COLUMNS} WHERE merchant_id = $1 ORDER BY approval_id DESC LIMIT $2"
 _WAITING = "SELECT count(*) AS waiting FROM desk_approvals WHERE merchant_id = $1 AND state = 'waiting'"
 _DECIDE = """UPDATE desk_approvals SET state = $3, decided_by = $4, decider = $5, decided_at = $6
     WHERE merchant_id = $1 AND approval_id = $2 AND state = 'waiting' RETURNING 1"""
+_REFUSED = """UPDATE desk_approvals SET state = 'rejected'
+    WHERE merchant_id = $1 AND approval_id = $2 AND state = 'approved' RETURNING 1"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,17 @@ async def read(session: Session, merchant_id: UUID, approval_id: UUID) -> Approv
     """Return a request, or None."""
     row = await session.fetchrow(_ONE, merchant_id, approval_id)
     return None if row is None else _approval(row)
+
+
+async def by_reference(session: Session, merchant_id: UUID, reference: str) -> Approval | None:
+    """Return the request for the movement with this reference, in any state, or None."""
+    row = await session.fetchrow(_BY_REFERENCE, merchant_id, reference)
+    return None if row is None else _approval(row)
+
+
+async def refused(session: Session, merchant_id: UUID, approval_id: UUID) -> None:
+    """End an approval whose movement was refused, so that nobody can make the movement later."""
+    await session.fetchrow(_REFUSED, merchant_id, approval_id)
 
 
 async def newest(session: Session, merchant_id: UUID, limit: int) -> list[Approval]:

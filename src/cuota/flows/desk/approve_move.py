@@ -17,6 +17,7 @@ class CannotApprove(Exception):
 
 
 OWN = "You asked for this yourself. Another person of your team must approve it."
+USED = "This form was sent before, and another person was asked. Nothing was changed now. Check the amount, and send it again."
 DECIDED = "Another person has already decided this. Look at the current state."
 
 
@@ -29,7 +30,10 @@ def needs_second_person(context: Context, cents: int) -> bool:
 async def ask_approval(
     context: Context, merchant_id: UUID, actor: Actor, order_id: UUID, asked: MovementRequest, reason: str
 ) -> None:
-    """Request a movement. A second click adds no second request. The request and its audit entry are one transaction."""
+    """Request a movement. A second click adds no second request. The request and its audit entry are one transaction.
+
+    Raises CannotApprove if the form was used before, for another amount, or for a request that is decided already.
+    """
     person = actor.person
     assert person is not None
     new = Approval(
@@ -39,6 +43,16 @@ async def ask_approval(
         if await approvals.add(session, merchant_id, new):
             note = AuditNote(f"order.{asked.kind}.asked", _subject(new), reason, order_id)
             await record(context, merchant_id, actor, note, session)
+            return
+    earlier = await approvals.by_reference(context.pool, merchant_id, asked.reference)
+    if earlier is None or (earlier.amount, earlier.state) != (asked.amount, "waiting"):
+        raise CannotApprove(USED)
+
+
+async def require_not_asked(context: Context, merchant_id: UUID, reference: str) -> None:
+    """Raise CannotApprove if a second person was asked for the movement with this reference."""
+    if await approvals.by_reference(context.pool, merchant_id, reference) is not None:
+        raise CannotApprove(USED)
 
 
 def _subject(asked: Approval) -> str:

@@ -191,3 +191,54 @@ async def test_a_request_that_is_no_longer_possible_says_why(
     page = await owner.open(path)
     assert "This can no longer be done" in page.text
     assert "Approve" not in page.text.replace("Approvals", "")
+
+
+async def test_an_approval_whose_movement_was_refused_ends_and_the_asker_cannot_make_it_later(
+    staff: Staff, browser: Callable[..., Staff]
+) -> None:
+    order, path = await asked(staff)
+    action, held = (await staff.open(path)).form(end_of(path))
+    owner = browser()
+    await owner.enter()
+    await owner.open(path)
+    assert (await staff.shop.move(order, "void", "50.00")).status_code == 200
+    page = await owner.press(end_of(path), do="approve")
+    assert page.status == 400
+    assert "Rejected" in page.text
+    answer = await staff.http.post(action, data={**held, "do": "finish"})
+    assert answer.status_code == 400
+    assert "This request was not approved. Nothing was changed." in answer.text
+    assert await captured(staff, order) == 0
+
+
+async def test_a_corrected_amount_in_a_form_that_was_sent_is_not_taken_for_the_first_request(
+    staff: Staff,
+) -> None:
+    order, _ = await asked(staff)
+    form = f"/desk/orders/{order['orderId']}/capture"
+    before = await approvals.newest(staff.service.context.pool, staff.shop.merchant_id, 5)
+    await staff.open(f"{form}?amount=55.00")
+    page = await staff.press("capture", reference=before[0].reference, reason="less")
+    assert "This form was sent before, and another person was asked." in page.text
+    assert await approvals.newest(staff.service.context.pool, staff.shop.merchant_id, 5) == before
+    await staff.press("capture", reason="less")
+    amounts = [
+        each.amount for each in await approvals.newest(staff.service.context.pool, staff.shop.merchant_id, 5)
+    ]
+    assert amounts == [5500, 6000]
+
+
+async def test_a_small_amount_in_a_form_with_which_a_large_one_was_requested_does_not_take_its_place(
+    staff: Staff, browser: Callable[..., Staff]
+) -> None:
+    order, path = await asked(staff)
+    (request,) = await approvals.newest(staff.service.context.pool, staff.shop.merchant_id, 1)
+    await staff.open(f"/desk/orders/{order['orderId']}/capture?amount=10.00")
+    page = await staff.press("capture", reference=request.reference, reason="a part")
+    assert "This form was sent before" in page.text
+    assert await captured(staff, order) == 0
+    owner = browser()
+    await owner.enter()
+    await owner.open(path)
+    assert "The capture is done" in (await owner.press(end_of(path), do="approve")).text
+    assert await captured(staff, order) == 6000

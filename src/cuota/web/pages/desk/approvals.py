@@ -92,7 +92,7 @@ async def _page(
             if refused.code is Code.UNAVAILABLE:
                 raise
             # An approved movement that was made is found by its reference.
-            problem = "" if refused.code is Code.DUPLICATE_REFERENCE else refused.message
+            problem = "" if _was_made(refused) else refused.message
     undone = found.state == "approved" and seen is not None
     shown: PageContext = {
         **common(request, desk, f"{found.kind.capitalize()} {money.shown(found.amount)}", here=_APPROVALS),
@@ -122,6 +122,16 @@ async def _page(
     return page(request, "desk/approval.html", shown, status=400 if errors else 200)
 
 
+def _was_made(refused: Refused) -> bool:
+    """Return whether the movement was refused because it was made before, with the same amount."""
+    original = refused.facts.get("original")
+    return (
+        refused.code is Code.DUPLICATE_REFERENCE
+        and isinstance(original, dict)
+        and bool(original["sameRequest"])
+    )
+
+
 def _asked(found: Approval) -> MovementRequest:
     return MovementRequest(found.kind, found.reference, found.amount)
 
@@ -146,6 +156,10 @@ async def decide(request: Request, desk: Desk) -> Response:
     if do == "reject":
         return see_other(f"{_APPROVALS}/{found.approval_id}?said=rejected")
     found = await _find(request, desk)
+    if do == "finish" and found.state == "approved":
+        text = f"{found.kind.capitalize()} {money.shown(found.amount)}, reference {found.reference}, approved by {found.decider}"
+        note = AuditNote(f"order.{found.kind}.finished", text, found.reason, found.order_id)
+        await record(service_of(request).context, desk.merchant_id, desk.actor, note)
     return await _apply(request, desk, found)
 
 
@@ -159,9 +173,11 @@ async def _apply(request: Request, desk: Desk, found: Approval) -> Response:
     except Refused as refused:
         if refused.code is Code.UNAVAILABLE:
             raise
-        if refused.code is not Code.DUPLICATE_REFERENCE:
+        if not _was_made(refused):
+            # The order has changed since the approval. The approval ends, so that nobody makes the movement later without asking again.
+            await approvals.refused(context.pool, desk.merchant_id, found.approval_id)
             text = f"{found.kind.capitalize()} {money.shown(found.amount)} was refused: {refused.message}"
             note = AuditNote(f"order.{found.kind}.refused", text, found.reason, found.order_id)
             await record(context, desk.merchant_id, desk.actor, note)
-            return await _page(request, desk, found, {"": refused.message})
+            return await _page(request, desk, await _find(request, desk), {"": refused.message})
     return see_other(f"{PATH}/orders/{found.order_id}?said={MOVES[found.kind].said}")

@@ -22,7 +22,7 @@ from cuota.core.refusal import Code, Refused
 from cuota.db.order import orders
 from cuota.db.order.documents import decode
 from cuota.flows.context import Context
-from cuota.flows.desk.approve_move import ask_approval, needs_second_person
+from cuota.flows.desk.approve_move import CannotApprove, ask_approval, needs_second_person, require_not_asked
 from cuota.flows.desk.record import AuditNote, record
 from cuota.flows.order.capture_order import capture_order, preview_capture
 from cuota.flows.order.move_money import Preview
@@ -124,19 +124,10 @@ async def _order(request: Request, desk: Desk) -> tuple[Order, dict[str, Any]]:
     return found.order, decode(found.document).value
 
 
-def _cents(typed: str) -> int:
-    """Read an amount in the format $1,234.50. Raises BadAmount."""
-    cents = money.typed_cents(typed)
-    if cents <= 0:
-        raise money.BadAmount("must be more than 0")
-    return cents
-
-
 async def _do(request: Request, desk: Desk, move: MoveForm, order: Order, typed: Typed) -> Response:
-    context, form = service_of(request).context, desk.form
-    errors = {}
+    form, errors = desk.form, {}
     try:
-        cents = _cents(typed.amount)
+        cents = money.typed_payment(typed.amount)
     except money.BadAmount:
         return await _page(
             request, desk, move, order, typed, errors={"amount": "Enter an amount such as 12.50."}
@@ -152,16 +143,32 @@ async def _do(request: Request, desk: Desk, move: MoveForm, order: Order, typed:
     if errors:
         return await _page(request, desk, move, order, typed, errors=errors)
     asked = MovementRequest(move.kind, typed.reference, cents)
-    if needs_second_person(context, cents):
-        await ask_approval(context, desk.merchant_id, desk.actor, order.order_id, asked, typed.reason.strip())
-        return see_other(f"{PATH}/approvals?said=asked")
+    return await _moved_or_asked(request, desk, move, order, typed, asked)
+
+
+async def _moved_or_asked(
+    request: Request, desk: Desk, move: MoveForm, order: Order, typed: Typed, asked: MovementRequest
+) -> Response:
+    context = service_of(request).context
+    try:
+        if needs_second_person(context, asked.amount):
+            ids = desk.merchant_id, desk.actor, order.order_id
+            await ask_approval(context, *ids, asked, typed.reason.strip())
+            return see_other(f"{PATH}/approvals?said=asked")
+        await require_not_asked(context, desk.merchant_id, asked.reference)
+    except CannotApprove as used:
+        return await show_again(request, desk, move, order, typed, str(used))
     return await _moved(request, desk, move, order, typed, asked)
 
 
-async def show_again(request: Request, desk: Desk, move: MoveForm, order: Order, typed: Typed) -> Response:
-    """Show the page with a new reference, because the form's reference was not made by this page."""
+async def show_again(
+    request: Request, desk: Desk, move: MoveForm, order: Order, typed: Typed, notice: str | None = None
+) -> Response:
+    """Show the page with a new reference, because the form's reference was not made by this page or was used before."""
     reference = f"desk-{service_of(request).context.new_id().hex[-12:]}"
-    return await _page(request, desk, move, order, Typed(typed.amount, typed.reason, reference))
+    return await _page(
+        request, desk, move, order, Typed(typed.amount, typed.reason, reference), notice=notice
+    )
 
 
 def _steps_up(request: Request, cents: int) -> bool:
@@ -224,7 +231,7 @@ async def _page(
     errors, cents, seen = dict(errors or {}), 0, None
     most = amount_left(order, move.kind)
     try:
-        cents = _cents(typed.amount)
+        cents = money.typed_payment(typed.amount)
         asked = MovementRequest(move.kind, typed.reference, cents)
         seen = await move.look(service_of(request).context, desk.merchant_id, order.order_id, asked)
     except money.BadAmount:
