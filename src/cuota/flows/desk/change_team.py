@@ -141,6 +141,9 @@ async def invite_again(context: Context, merchant_id: UUID, actor: Actor, person
     _require(actor, person.role)
     if person.joined_at is not None:
         raise BadTeam(f"{person.name} has joined already, and can ask for a link on the sign-in page.")
+    await record(
+        context, merchant_id, actor, AuditNote("team.invite_again", f"{person.name} <{person.email}>", "")
+    )
     return await make_link(context, person, mail=True, life=INVITATION_LIFE) is not None
 
 
@@ -153,6 +156,8 @@ async def end_session(
         if person is None:
             raise BadTeam(GONE)
         _require(actor, person.role)
+        note = AuditNote("team.end_session", f"{person.name} <{person.email}>", "")
+        await record(context, merchant_id, actor, note)
     return await sessions.end_one(context.pool, merchant_id, person_id, session_id)
 
 

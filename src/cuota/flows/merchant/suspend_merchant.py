@@ -23,16 +23,21 @@ class Suspended:
     stopped: int = 0
 
 
-async def suspend_merchant(context: Context, name_or_id: str, *, hold: bool) -> Suspended:
+async def suspend_merchant(
+    context: Context, name_or_id: str, *, hold: bool, suspended: bool = False
+) -> Suspended:
     """Stop new orders, in every process within 5 seconds. With `hold`, payouts wait for a release. Raises BadMerchant.
 
-    The payouts of a merchant that is already suspended can still be held.
+    The payouts of a merchant that is already suspended can still be held. `suspended`: the person saw a suspended merchant, so a
+    merchant that was resumed since then is not suspended again.
     """
     merchant = await find_merchant(context, name_or_id)
     merchant_id, now, stopped = merchant.merchant_id, context.now(), 0
     held = (await holds.read(context.pool, merchant_id)).held_since is not None
     if merchant.suspended and (held or not hold):
         raise BadMerchant(f"Nothing was changed: {merchant.name} is suspended already.")
+    if suspended and not merchant.suspended:
+        raise BadMerchant(f"Nothing was changed: {merchant.name} was resumed meanwhile.")
     async with context.pool.session() as session, session.transaction():
         if hold:
             stopped = await holds.hold(session, merchant_id, HoldReason.OPERATOR, now, on=True)

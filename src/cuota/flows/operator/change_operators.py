@@ -138,6 +138,7 @@ async def end_operator_session(
         if person is None:
             raise BadTeam(GONE)
         _require(actor, person.role)
+        await log_action(context, actor, OperatorNote("team.end_session", _subject(person), ""))
     await operator_sessions.end_one(context.pool, person_id, session_id)
 
 
@@ -167,4 +168,5 @@ async def invite_operator_again(context: Context, actor: OperatorActor, person_i
     _require(actor, person.role)
     if person.joined_at is not None:
         raise BadTeam(f"{person.name} has joined already, and can ask for a link on the sign-in page.")
+    await log_action(context, actor, OperatorNote("team.invite_again", _subject(person), ""))
     return await make_operator_link(context, person, mail=True, life=INVITATION_LIFE) is not None

@@ -82,6 +82,12 @@ async def test_a_consumer_who_owes_money_is_not_erased_and_the_page_says_why(
     await operator.open(f"/operator/consumers/{consumer_id}")
     page = await operator.press("privacy", do="preview", phone=phone, reason="asked")
     assert "Nothing can be erased now" in page.text
+    await operator.press("privacy", do="erase", phone=phone, reason="asked")
+    rows = await merchant.service.context.pool.fetch(
+        "SELECT action, reason FROM operator_log WHERE about = $1 ORDER BY entry_id DESC LIMIT 2", consumer_id
+    )
+    assert [row["action"] for row in rows] == ["consumer.erase.refused", "consumer.erase"]
+    assert "is still owed" in rows[0]["reason"]
 
 
 async def test_an_erasure_is_shown_before_it_is_done(operator: OperatorStaff, merchant: Merchant) -> None:

@@ -9,7 +9,7 @@ import pytest
 from cuota.core.operator.role import OPERATOR_MAY, OperatorAction, OperatorRole
 from cuota.db.payout import holds
 from cuota.flows.context import Context
-from support.makers import Merchant
+from support.makers import Merchant, order_body
 from support.onboarding import stored
 from support.pages.operator_staff import OperatorStaff
 from support.payouts import make_payout, payout_row
@@ -92,6 +92,21 @@ async def test_a_suspended_merchants_payouts_can_be_held_later(
     assert (await holds.read(context.pool, merchant.merchant_id)).held_since is not None
     page = await operator.open(page_of(merchant, "/suspension"))
     assert "Hold the payouts too" not in page.text
+
+
+async def test_a_hold_of_payouts_does_not_suspend_a_merchant_that_was_resumed_meanwhile(
+    operator: OperatorStaff, merchant: Merchant, context: Context
+) -> None:
+    await operator.enter(OperatorRole.RISK)
+    await operator.open(page_of(merchant, "/suspension"))
+    await operator.press("suspension", do="suspend", reason="fraud")
+    await operator.open(page_of(merchant, "/suspension"))
+    action, held = operator.page.form("suspension")
+    await operator.press("suspension", do="resume", reason="no fraud")
+    answer = await operator.http.post(action, data={**held, "do": "hold", "reason": "late"})
+    assert answer.status_code == 400
+    assert "was resumed meanwhile" in answer.text
+    assert (await merchant.http.post("/order", json=order_body())).status_code == 200
 
 
 @pytest.mark.parametrize("do", ["suspend", "resume"])

@@ -19,7 +19,7 @@ from cuota.db.plan import accounts
 from cuota.db.plan.accounts import ShownPlan
 from cuota.flows.desk.change_team import BadTeam
 from cuota.flows.operator.change_operators import reason_of
-from cuota.flows.operator.log_action import OperatorNote, log_action
+from cuota.flows.operator.log_action import OperatorNote, log_action, log_refusal
 from cuota.flows.plan.read_messages import read_messages
 from cuota.flows.privacy.erase_consumer import Erasure, erase_consumer
 from cuota.flows.privacy.export_consumer import export_consumer
@@ -217,9 +217,12 @@ async def reveal(request: Request, desk: OperatorDesk) -> Response:
     return await consumer_page(request, desk, found, revealed=True)
 
 
-async def _log(request: Request, desk: OperatorDesk, found: Consumer, action: str, reason: str) -> None:
+async def _log(
+    request: Request, desk: OperatorDesk, found: Consumer, action: str, reason: str
+) -> OperatorNote:
     note = OperatorNote(action, f"Consumer {found.consumer_id}", reason, found.consumer_id)
     await log_action(service_of(request).context, desk.actor, note)
+    return note
 
 
 @allowed(OperatorAction.READ_CONSUMERS, OperatorAction.ERASE_CONSUMERS)
@@ -230,13 +233,16 @@ async def privacy(request: Request, desk: OperatorDesk) -> Response:
     if errors:
         return await consumer_page(request, desk, found, errors)
     context = service_of(request).context
+    note = None
     if do in {"export", "erase"}:
-        await _log(request, desk, found, f"consumer.{do}", reason_of(desk.form["reason"]))
+        note = await _log(request, desk, found, f"consumer.{do}", reason_of(desk.form["reason"]))
     if do == "export":
         return _file(await export_consumer(context, phone))
     done = await erase_consumer(context, phone, dry_run=do != "erase")
     if done.done:
         return see_other(f"{CONSUMERS}?said=erased")
+    if note is not None:
+        await log_refusal(context, desk.actor, note, " ".join(done.reasons))
     return await consumer_page(request, desk, found, planned=done)
 
 

@@ -102,7 +102,7 @@ async def _change(context: Context, desk: OperatorDesk, found: Merchant, do: str
         if do == "resume":
             await resume_merchant(context, named)
         else:
-            await suspend_merchant(context, named, hold=hold)
+            await suspend_merchant(context, named, hold=hold, suspended=do == "hold")
 
     await logged(context, desk.actor, note, act)
     await tell_merchant(context, found.merchant_id, note)
