@@ -14,7 +14,7 @@ from cuota.db.risk.history import past
 from cuota.db.verify.recalculate import verify
 from cuota.flows.plan.read_messages import read_messages
 from cuota.flows.plan.send_messages import send_messages
-from cuota.flows.privacy.erase_consumer import erase_consumer
+from cuota.flows.privacy.erase_consumer import TRIED, erase_consumer
 from cuota.flows.privacy.export_consumer import export_consumer
 from support.own_service import Own
 from support.pages.visitor import CARD_DECLINED, Visitor, address_of
@@ -149,7 +149,7 @@ async def test_data_of_a_named_person_is_left_out_of_the_export_of_another_payer
     assert (await export_consumer(own.context, BOB))["orders"][0]["plan"]["payer"]["given_names"] == "Blake"
 
 
-async def test_an_erasure_of_one_whose_card_failed_leaves_the_open_checkout_of_the_named_person(
+async def test_one_whose_card_failed_is_erased_when_the_checkout_of_the_named_person_has_ended(
     own: Own,
 ) -> None:
     order = await own.auto_merchant.create("100.00", consumer={"phoneNumber": ALICE})
@@ -157,8 +157,13 @@ async def test_an_erasure_of_one_whose_card_failed_leaves_the_open_checkout_of_t
         alice, bob = Visitor(one), Visitor(other)
         await alice.until("pay", order, phone=ALICE, given_names="Avery")
         await bob.buy(order, phone=BOB, given_names="Blake", card_number=CARD_DECLINED)
-        assert (await erase_consumer(own.context, BOB, dry_run=False)).done
+        refused = await erase_consumer(own.context, BOB, dry_run=False)
+        assert (refused.done, refused.reasons) == (False, [TRIED])
         assert (await alice.send("pay")).outcome == "approved"
+    assert (await erase_consumer(own.context, BOB, dry_run=False)).done
+    assert (await verify(own.context.pool)).disagreements == []
+    found = await export_consumer(own.context, ALICE)
+    assert found["orders"][0]["plan"]["payer"]["given_names"] == "Avery"
 
 
 async def test_a_decline_of_another_person_counts_against_nobody_else(shared: Shared) -> None:

@@ -32,7 +32,8 @@ SELECT o.order_id, CASE
             AND NOT EXISTS (SELECT FROM checkout_sessions s WHERE s.merchant_id = $1 AND s.order_id = o.order_id AND s.consumer_id <> $3)
     END AS whole,
     coalesce(d.consumer_id = $3, false) OR coalesce(p.consumer_id = $3, false) OR coalesce(v.consumer_id = $3, false) OR EXISTS (
-        SELECT FROM checkout_sessions s WHERE s.merchant_id = $1 AND s.order_id = o.order_id AND s.consumer_id = $3) AS proved
+        SELECT FROM checkout_sessions s WHERE s.merchant_id = $1 AND s.order_id = o.order_id AND s.consumer_id = $3) AS proved,
+    o.status = 'Created' AND coalesce(p.consumer_id = $3, false) AS tried
 FROM orders o JOIN order_details t ON t.merchant_id = $1 AND t.order_id = o.order_id
     LEFT JOIN plans p ON p.merchant_id = $1 AND p.order_id = o.order_id
     LEFT JOIN reviews v ON v.merchant_id = $1 AND v.order_id = o.order_id
@@ -60,13 +61,15 @@ OWN_ROWS = {
 class Theirs:
     """The orders of one consumer, by merchant, and the `parts`: orders of somebody else with some rows of this consumer.
 
-    `named` are orders of somebody else for which the shop gave this consumer's number. `proved` are the orders of which the consumer has confirmed the number by a code.
+    `named` are orders of somebody else for which the shop gave this consumer's number. `proved` are the orders in which the consumer
+    confirmed a number by a code. `tried`: in the open checkout of somebody else, this consumer's card failed.
     """
 
     orders: dict[UUID, list[UUID]] = field(default_factory=lambda: defaultdict(list))
     parts: dict[UUID, list[UUID]] = field(default_factory=lambda: defaultdict(list))
     named: dict[UUID, list[UUID]] = field(default_factory=lambda: defaultdict(list))
     proved: set[UUID] = field(default_factory=set)
+    tried: bool = False
 
     def merchants(self) -> Iterator[tuple[UUID, list[UUID], list[UUID]]]:
         """Return each merchant with the consumer's orders, and with all orders that have rows of the consumer."""
@@ -87,6 +90,7 @@ async def find(session: Session, consumer_id: UUID, phone: str) -> Theirs:
                 found.orders[merchant_id].append(row["order_id"])
             elif row["proved"]:
                 found.parts[merchant_id].append(row["order_id"])
+                found.tried |= row["tried"]
             else:
                 found.named[merchant_id].append(row["order_id"])
             if row["proved"]:

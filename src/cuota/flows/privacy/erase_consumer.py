@@ -18,6 +18,10 @@ from cuota.flows.context import Context, utc_now
 from cuota.flows.privacy.forget_cards import forget_cards
 from cuota.rails import inbox
 
+TRIED = (
+    "This consumer's card failed in the open checkout of another person, who may still pay there. Try again when that checkout has ended, "
+    "within an hour."
+)
 DECIDING = "An order of this consumer is being decided right now. Try again in a minute."
 
 
@@ -82,6 +86,8 @@ async def _erase(
     await history.lock(connection, consumer_id)
     theirs = await ownership.find(connection, consumer_id, phone)
     reasons = reasons_against(await erasure.standing(connection, theirs), refunds_settled=refunds_settled)
+    if theirs.tried:
+        reasons.append(TRIED)
     if await reservations.count(connection, consumer_id):
         reasons.append(DECIDING)
     if reasons:
