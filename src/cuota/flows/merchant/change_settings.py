@@ -17,6 +17,7 @@ from cuota.core.desk.notice import StaffNoticeKind
 from cuota.core.desk.person import read_email
 from cuota.core.logo import BadLogo, Logo, read_logo
 from cuota.core.merchant import BodyProfile, Merchant
+from cuota.core.shown_name import ConfusingName, shown_name
 from cuota.db.desk import notices
 from cuota.db.desk.notices import StaffNotice
 from cuota.db.merchant import logos, merchants
@@ -71,9 +72,10 @@ async def set_brand(
 
     `url` is checked already. Raises BadChange.
     """
-    shown = " ".join(name.split())
-    if shown and not (len(shown) <= LONGEST_NAME and shown.isprintable()):
-        raise BadChange(f"Enter a name with at most {LONGEST_NAME} characters.", "display_name")
+    try:
+        shown = shown_name(name, LONGEST_NAME)
+    except ConfusingName as wrong:
+        raise BadChange(str(wrong), "display_name") from None
 
     def to(held: Merchant) -> Merchant:
         own = replace(

@@ -54,7 +54,8 @@ async def test_consumers_see_the_display_name_and_the_support_links(staff: Staff
         ({"support_url": "javascript:alert(1)"}, "must be an absolute http or https address"),
         ({"support_url": "https://user@evil.example/"}, "must be an absolute"),
         ({"display_name": "x" * 101}, "at most 100 characters"),
-        ({"display_name": "Shop\u202eelgoog"}, "at most 100 characters"),
+        ({"display_name": "Shop\u202eelgoog"}, "only characters that can be seen"),
+        ({"display_name": "\u0405hop 1"}, "letters of one alphabet"),
         ({"reason": " "}, "Say why"),
     ],
 )
