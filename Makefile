@@ -4,9 +4,9 @@
 SHELL := /bin/bash
 
 PYTHON ?= python3
-# The number of test processes, each with its own PostgreSQL: one more than the cores, because tests also wait; at most four.
+# The number of test processes, each with its own PostgreSQL: two more than the cores, because tests also wait; at most four.
 # The tests of tests/core need no database, and run faster than several processes start.
-JOBS ?= $(if $(filter tests/core%,$(ARGS)),1,$(shell n=$$(nproc); echo $$((n > 3 ? 4 : n + 1))))
+JOBS ?= $(if $(filter tests/core%,$(ARGS)),1,$(shell n=$$(nproc); echo $$((n > 2 ? 4 : n + 2))))
 BIN := .venv/bin
 # The tests start hundreds of Python processes. If PYTHONDONTWRITEBYTECODE is set, each would compile all modules again.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest

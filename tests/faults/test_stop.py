@@ -65,12 +65,24 @@ def closed_terminal(served: Service) -> None:
         os.kill(pid, signal.SIGHUP)
 
 
+def started(served: Service, hangup: signal.Handlers, workers: int = 2) -> None:
+    """Start the service, and stop one that runs. `hangup` is what the new one does at the end of its terminal, before its own handler."""
+    if served.started[-1].poll() is None:
+        served.started[-1].terminate()
+        served.started[-1].wait(60)
+    before = signal.signal(signal.SIGHUP, hangup)
+    try:
+        served.start(workers)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 @pytest.mark.parametrize("stop", [sigterm, closed_terminal])
 async def test_no_request_is_lost_during_a_stop_under_load_and_the_exit_code_is_0(
     served: Service, stop: Callable[[Service], None]
 ) -> None:
-    if served.started[-1].poll() is not None:
-        served.start(workers=2)
+    # The tests may run under nohup themselves.
+    started(served, signal.SIG_DFL)
     headers = token(served.url, await asyncio.to_thread(served.merchant))
     clients = [KeepAlive() for _ in range(16)]
     tasks = [asyncio.create_task(client.run(served.url, headers)) for client in clients]
@@ -124,14 +136,7 @@ async def test_the_request_log_holds_the_last_calls_that_were_answered_during_a_
 
 
 def test_a_service_that_nohup_started_goes_on_when_its_terminal_is_closed(served: Service) -> None:
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        if served.started[-1].poll() is None:
-            served.started[-1].terminate()
-            served.started[-1].wait(60)
-        served.start()
-    finally:
-        signal.signal(signal.SIGHUP, before)
+    started(served, signal.SIG_IGN)
     closed_terminal(served)
     # The service would begin to stop at once, and then refuse new connections within two seconds.
     with pytest.raises(subprocess.TimeoutExpired):

@@ -72,7 +72,7 @@ ANSWERED_BY: dict[str, Elsewhere] = {
     ),
     "K08": Elsewhere(
         (
-            "web/pages/checkout/test_links.py::test_opening_the_address_of_a_step_changes_nothing_and_shows_the_current_step",
+            "web/pages/checkout/test_links.py::test_opening_the_address_of_a_form_changes_nothing_and_shows_the_page_of_its_step",
             "web/pages/checkout/test_links.py::test_a_head_request_for_the_link_opens_no_session",
         ),
         _PAGES,
