@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,9 +55,11 @@ def holders(processes: list[psutil.Process], texts: dict[str, bytes]) -> dict[st
     found: dict[str, set[str]] = {name: set() for name in texts}
     seen: set[str] = set()
     for process in processes:
-        title = " ".join(process.cmdline())[:80]
-        for piece in memory(process, seen):
-            for name, text in texts.items():
-                if text in piece:
-                    found[name].add(f"{process.pid} {title}")
+        # A short-lived process of PostgreSQL, such as one of autovacuum, may have ended since the list was made.
+        with contextlib.suppress(psutil.NoSuchProcess, FileNotFoundError, ProcessLookupError):
+            title = " ".join(process.cmdline())[:80]
+            for piece in memory(process, seen):
+                for name, text in texts.items():
+                    if text in piece:
+                        found[name].add(f"{process.pid} {title}")
     return found
