@@ -85,7 +85,7 @@ def make_app(answers: dict[str, str], settings: config.Settings) -> Edge:
             Route("POST", "/order/{order_id}/refund", move(MovementKind.REFUND), area),
         ]
     )
-    return Edge(routes, cast("Service", SimpleNamespace(settings=settings)))
+    return Edge(routes, cast("Service", SimpleNamespace(settings=settings, requests=None)))
 
 
 def serve(listener: socket.socket, app: Edge) -> None:
