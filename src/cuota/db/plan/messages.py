@@ -16,15 +16,13 @@ from cuota.db.cluster.across import claim_across
 from cuota.db.gathered import by_batches
 from cuota.db.nested import Nested
 from cuota.db.plan import plan_changes
+from cuota.db.plan.addressee import NOT_FOR_THE_PAYER, addressee
 from cuota.db.plan.plans import CARD, CARD_JOIN
 from cuota.db.pool import GONE, Pool, Row
 from cuota.db.session import Session
 
 # The lease of a claim, longer than a rail's timeout: if a worker dies, another one takes over after this time.
 LEASE = timedelta(seconds=60)
-
-# These messages are for the consumer of the decision or of the review.
-LETTERS = frozenset({NoticeKind.DECLINED, NoticeKind.REVIEW_APPROVED, NoticeKind.REVIEW_DECLINED})
 
 _MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM messages WHERE try_at <= $1"
 _CHARGES = Nested(
@@ -41,11 +39,11 @@ UPDATE messages m SET try_at = $3, tries = least(m.tries + 1, 1000) FROM (
     ORDER BY try_at, message_id LIMIT $4 FOR UPDATE SKIP LOCKED
 ) due JOIN merchants s ON s.merchant_id = $1 JOIN orders o ON o.merchant_id = $1 AND o.order_id = due.order_id
     LEFT JOIN plans p ON p.merchant_id = $1 AND p.order_id = due.order_id {CARD_JOIN} {_CHARGES.join}
-    LEFT JOIN LATERAL (SELECT d.reasons, d.credit_limit, d.consumer_id FROM decisions d WHERE due.kind = 'declined'
+    LEFT JOIN LATERAL (SELECT d.reasons, d.credit_limit, d.consumer_id FROM decisions d WHERE {addressee("due.kind")} = 'decision'
         AND d.merchant_id = $1 AND d.order_id = due.order_id AND NOT d.approved ORDER BY d.decided_at DESC LIMIT 1) g ON true
     LEFT JOIN plan_changes h ON due.kind = 'plan_changed' AND h.merchant_id = $1 AND h.order_id = due.order_id
         AND h.message_id = due.message_id
-    LEFT JOIN reviews v ON v.merchant_id = $1 AND v.order_id = due.order_id AND due.kind IN ('review_approved', 'review_declined')
+    LEFT JOIN reviews v ON v.merchant_id = $1 AND v.order_id = due.order_id AND {addressee("due.kind")} = 'review'
 WHERE m.merchant_id = $1 AND m.order_id = due.order_id AND m.message_id = due.message_id AND m.try_at <= $2
 RETURNING m.merchant_id, m.order_id, m.message_id, m.kind, m.installment, m.amount, m.day, m.created_at,
     m.tries, m.standing, EXISTS (SELECT 1 FROM messages l WHERE l.merchant_id = $1 AND l.order_id = m.order_id
@@ -160,8 +158,8 @@ async def _consumers_without_plan(session: Session, rows: list[Row]) -> dict[UUI
 
 
 def _due_of(row: Row, consumer: Row | None) -> DueMessage:
-    # A letter never goes to the payer of the plan, who may be another person in the same checkout.
-    who, declined = {} if NoticeKind(row["kind"]) in LETTERS else json.loads(row["payer"] or "{}"), None
+    declined = None
+    who = {} if NoticeKind(row["kind"]) in NOT_FOR_THE_PAYER else json.loads(row["payer"] or "{}")
     if consumer:
         who = {**json.loads(consumer["profile"] or "{}"), "phone": consumer["phone"]}
         name = f"{who.get('given_names', '')} {who.get('surname', '')}".strip()

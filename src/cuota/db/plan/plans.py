@@ -40,9 +40,9 @@ _ALL_AGREED = f"SELECT {_PLANS} AND o.order_id = ANY ($2::uuid[]) AND p.order_id
 
 @dataclass(frozen=True, slots=True)
 class Agreed:
-    """An approved order with its plan, the consumer and the consumer's time zone, and the card that pays.
+    """An approved order with its plan, the consumer's time zone, and the card that pays.
 
-    `payer_id` is None after the consumer was erased.
+    `payer_id` is the consumer who pays; after that consumer was erased, an id that belongs to nobody.
     `card_told` is the time of the consumer's last message about a changed card. `declined_at` are the latest times at
     which the card declined a payment: of this plan, or of any plan of the card (`flows/plan/collect_installments.py`).
     `ended`: the card must never be charged again for this plan, because its bank said so, or won a chargeback of one of its
@@ -50,7 +50,7 @@ class Agreed:
     """
 
     found: Found
-    payer_id: UUID | None
+    payer_id: UUID
     zone: ZoneInfo
     card: PlanCard
     card_told: datetime | None = None

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from cuota.db.plan.addressee import addressee
 from cuota.db.session import Session
 
 _FOUND = """
@@ -18,9 +19,9 @@ UNION SELECT merchant_id, order_id FROM order_details
     WHERE erased_at IS NULL AND document #>> '{consumer,phoneNumber}' = $2
 ORDER BY merchant_id, order_id
 """
-# An order belongs to the consumer whom it is about: who pays, who was declined, who was referred, or whose card is being charged. The
-# row in `plans` alone says only who pressed the button last. Before all that, the order belongs to the owner of the number that the
-# merchant gave, or to the only person who confirmed a number.
+# An order belongs to the consumer who pays, was declined or was referred, or whose card is being charged. A row in `plans` alone shows
+# only that a consumer pressed the button that pays, perhaps with a card that failed. An order without any of these belongs to the owner of the
+# number that the merchant gave, or to the only person who confirmed a number.
 _OWNED = """
 SELECT o.order_id, CASE
         WHEN o.status = 'Approved' THEN coalesce(p.consumer_id = $3, false)
@@ -41,11 +42,11 @@ FROM orders o JOIN order_details t ON t.merchant_id = $1 AND t.order_id = o.orde
         AND NOT c.approved ORDER BY c.decided_at DESC LIMIT 1) d ON true
 WHERE o.merchant_id = $1 AND o.order_id = ANY ($2::uuid[]) ORDER BY o.order_id
 """
-# A letter belongs to the consumer who was declined or referred, any other message to the one who agreed to pay. $3 is the consumer.
-_MESSAGE = """CASE WHEN kind = 'declined' THEN EXISTS (SELECT FROM decisions d WHERE d.merchant_id = $1 AND d.order_id = messages.order_id
+# $3 is the consumer.
+_MESSAGE = f"""CASE {addressee("kind")}
+    WHEN 'decision' THEN EXISTS (SELECT FROM decisions d WHERE d.merchant_id = $1 AND d.order_id = messages.order_id
         AND d.consumer_id = $3 AND NOT d.approved)
-    WHEN kind IN ('review_approved', 'review_declined') THEN EXISTS (SELECT FROM reviews v WHERE v.merchant_id = $1
-        AND v.order_id = messages.order_id AND v.consumer_id = $3)
+    WHEN 'review' THEN EXISTS (SELECT FROM reviews v WHERE v.merchant_id = $1 AND v.order_id = messages.order_id AND v.consumer_id = $3)
     ELSE EXISTS (SELECT FROM plans p WHERE p.merchant_id = $1 AND p.order_id = messages.order_id AND p.consumer_id = $3) END"""
 # The condition for the rows of one consumer, in the tables of an order that may have rows of several.
 OWN_ROWS = {
