@@ -10,7 +10,12 @@ from cuota.db import row_security, service_role
 from cuota.db.entry import EntrySessions
 from cuota.db.hosts import Honest, connect
 from cuota.db.pool import HAS_CITUS, MOST_TOGETHER, ON_CITUS, SESSION, TOGETHER, Connection, Pool
+from cuota.db.session import Session
 from cuota.db.sharded_session import ClusterSession
+
+# PostgreSQL 15 has no reserved_connections.
+_ROOM = """SELECT current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer
+    - coalesce(current_setting('reserved_connections', true)::integer, 0) AS room"""
 
 
 async def open_pool(
@@ -52,11 +57,11 @@ def most_sessions(size: int) -> int:
     return size + MOST_TOGETHER + 1
 
 
-async def room_for_sessions(connection: Connection) -> int:
+async def room_for_sessions(session: Session) -> int:
     """Return how many sessions the server allows for roles that are not superusers."""
-    sql = """SELECT current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer
-        - coalesce(current_setting('reserved_connections', true)::integer, 0)"""
-    return int(await connection.fetchval(sql))
+    row = await session.fetchrow(_ROOM)
+    assert row is not None, "a SELECT without FROM returns one row"
+    return int(row["room"])
 
 
 async def _sessions(

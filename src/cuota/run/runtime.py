@@ -101,17 +101,12 @@ async def checked_cluster(where: dict[str, Any], entry_url: str | None = None) -
     return warnings
 
 
-async def too_many_sessions(settings: Settings, where: dict[str, Any], workers: int) -> str | None:
-    """Return why the database has too few sessions for this many worker processes, or None.
+async def too_many_sessions(context: Context, workers: int) -> str | None:
+    """Return a warning if the database has too few sessions for this many worker processes; else None.
 
-    Raises UnsafeDatabase if it is the embedded one, which has no other users.
+    Raises UnsafeDatabase if it is the embedded one, whose limit nobody can change.
     """
-    connection, _ = await service_role.connect(where, timeout=5)
-    try:
-        room = await room_for_sessions(connection)
-    finally:
-        await connection.close()
-    each = most_sessions(settings.pool_size)
+    room, each = await room_for_sessions(context.pool), most_sessions(context.settings.pool_size)
     if workers * each + FOR_COMMANDS <= room:
         return None
     most = max(1, (room - FOR_COMMANDS) // each)
@@ -119,16 +114,19 @@ async def too_many_sessions(settings: Settings, where: dict[str, Any], workers: 
         f"{workers} worker processes may need {workers * each} database sessions, and commands need {FOR_COMMANDS} more. This PostgreSQL "
         f"allows {room}."
     )
-    if settings.database_url is None:
+    if context.settings.database_url is None:
         raise UnsafeDatabase(f"{said} Use at most --workers {most}, or a smaller CUOTA_POOL_SIZE.")
     return f"{said} Increase its max_connections, or use a smaller CUOTA_POOL_SIZE or fewer --workers."
 
 
-async def check_database(settings: Settings, where: dict[str, Any], workers: int = 1) -> None:
+async def check_database(settings: Settings, where: dict[str, Any]) -> None:
     """Refuse an unusable database (UnsafeDatabase), and print a warning for each smaller problem."""
-    found = [await judged_role(settings, where), await too_many_sessions(settings, where, workers)]
-    warnings = [warning for warning in found if warning is not None]
-    for warning in [*warnings, *await checked_cluster(where, settings.database_entry_url)]:
+    warn(await judged_role(settings, where), *await checked_cluster(where, settings.database_entry_url))
+
+
+def warn(*warnings: str | None) -> None:
+    """Print each warning that is not None."""
+    for warning in filter(None, warnings):
         print(f"cuota: warning: {warning}", file=sys.stderr, flush=True)
 
 

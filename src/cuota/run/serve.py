@@ -201,10 +201,9 @@ async def _prepared(settings: config.Settings, where: dict[str, Any], workers: i
     policy in force.
     """
     await runtime.migrated(settings, where)
-    await runtime.check_database(settings, where, workers)
+    await runtime.check_database(settings, where)
     async with runtime.opened(settings, where, pool_size=1) as context:
-        if beside := await runtime.served_beside(context):
-            print(f"cuota: warning: {beside}", file=sys.stderr, flush=True)
+        runtime.warn(await runtime.too_many_sessions(context, workers), await runtime.served_beside(context))
         await runtime.note_served(context, decides=True)
         await give_test_accounts(context)
         return context.policy.version
