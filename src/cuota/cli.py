@@ -160,8 +160,6 @@ def _about_database(problem: Exception) -> str | None:
             f"The database has no free session: {problem}. Use fewer --workers or a smaller CUOTA_POOL_SIZE, or increase its "
             "max_connections."
         )
-    return (
-        f"The connection to the database was lost: {problem}. Try again."
-        if isinstance(problem, pool.LOST)
-        else None
-    )
+    if isinstance(problem, pool.LOST):
+        return f"The connection to the database was lost: {problem}. Try again."
+    return None

@@ -32,9 +32,7 @@ def shown_name(text: str, longest: int) -> str:
 
     Full-width and other compatible letters become ordinary ones (NFKC), so that unique keys in the database compare them.
     """
-    if not all(char.isprintable() or char.isspace() for char in text) or any(
-        ord(char) in _INVISIBLE for char in text
-    ):
+    if not all((char.isprintable() or char.isspace()) and ord(char) not in _INVISIBLE for char in text):
         raise ConfusingName("Use only characters that can be seen.")
     name = " ".join(unicodedata.normalize("NFKC", text).split())
     if len(name) > longest:

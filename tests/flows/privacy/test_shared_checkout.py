@@ -20,6 +20,8 @@ from support.own_service import Own
 from support.pages.visitor import CARD_DECLINED, Visitor, address_of
 
 ALICE, BOB = "2125550111", "2125550222"
+# What the shop says about its customer.
+GIVEN = {"phoneNumber": ALICE, "givenNames": "Avery", "surname": "Rivera", "email": "avery@mail.example"}
 OF_ALICE = ("2125550111", "Avery", "avery@mail.example", "77 Zephyr Lane")
 
 
@@ -104,13 +106,7 @@ async def test_the_letter_to_the_one_who_was_declined_is_neither_exported_nor_er
 
 
 async def test_data_that_the_shop_gave_belongs_to_the_owner_of_the_number_that_it_gave(own: Own) -> None:
-    consumer = {
-        "phoneNumber": ALICE,
-        "givenNames": "Avery",
-        "surname": "Rivera",
-        "email": "avery@mail.example",
-    }
-    order = await own.auto_merchant.create("100.00", consumer=consumer)
+    order = await own.auto_merchant.create("100.00", consumer=GIVEN)
     async with own.service.client() as http:
         await Visitor(http).until("pay", order, phone=BOB, given_names="Blake")
         found = await export_consumer(own.context, BOB)
@@ -126,13 +122,7 @@ async def test_data_that_the_shop_gave_belongs_to_the_owner_of_the_number_that_i
 async def test_data_of_a_named_person_is_left_out_of_the_export_of_another_payer_and_erased_for_the_named_one(
     own: Own,
 ) -> None:
-    consumer = {
-        "phoneNumber": ALICE,
-        "givenNames": "Avery",
-        "surname": "Rivera",
-        "email": "avery@mail.example",
-    }
-    order = await own.auto_merchant.create("100.00", consumer=consumer)
+    order = await own.auto_merchant.create("100.00", consumer=GIVEN)
     async with own.service.client() as http:
         assert (await Visitor(http).buy(order, phone=BOB, given_names="Blake")).outcome == "approved"
     found = await export_consumer(own.context, BOB)

@@ -19,7 +19,8 @@ class Checkout:
 
     `left` is true for an Abandoned order that its consumer canceled; other Abandoned orders timed out. `reviewed` is the consumer
     whose order was referred to a person; None if the order was not referred. `payer_id` is the consumer who agreed to pay last,
-    `paid_in` the hash of the session in which that happened; both are None before, and after an erasure `payer_id` is.
+    and `paid_in` the hash of that consumer's session. Both are None while nobody has agreed. After an erasure of the payer, `payer_id` belongs
+    to nobody.
     """
 
     merchant: Merchant

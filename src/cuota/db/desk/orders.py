@@ -84,16 +84,14 @@ SELECT ARRAY(SELECT o.order_id FROM scanned o WHERE o.fits AND ($4::timestamptz 
 """
 _ENDS = """SELECT (SELECT order_id FROM orders WHERE merchant_id = $1 ORDER BY order_id DESC LIMIT 1) AS newest,
     (SELECT order_id FROM orders WHERE merchant_id = $1 ORDER BY order_id LIMIT 1) AS oldest"""
-# The row of the plan is then about somebody who tried to pay before another person in the same checkout was declined.
-_OTHER_DECLINED = """(o.status = 'Declined' AND EXISTS (SELECT FROM decisions n WHERE n.merchant_id = $1 AND n.order_id = o.order_id
-    AND NOT n.approved AND n.consumer_id <> p.consumer_id))"""
+# If one person's card failed, and then another person in the same checkout was declined, the plan names the wrong person.
 _ROWS = f"""
 SELECT {MONEY}, d.reference, d.document #>> '{{consumer,givenNames}}' AS given, d.document #>> '{{consumer,surname}}' AS surname,
-    CASE WHEN {_OTHER_DECLINED} THEN NULL ELSE p.payer END AS payer, CASE WHEN {_OTHER_DECLINED} THEN NULL ELSE p.consumer_id END AS consumer_id,
-    (SELECT c.card_last4 FROM charges c WHERE c.merchant_id = $1 AND c.order_id = o.order_id
+    p.payer, p.consumer_id, (SELECT c.card_last4 FROM charges c WHERE c.merchant_id = $1 AND c.order_id = o.order_id
         ORDER BY c.created_at DESC LIMIT 1) AS last4
 FROM orders o JOIN order_details d ON d.merchant_id = $1 AND d.order_id = o.order_id
-    LEFT JOIN plans p ON p.merchant_id = $1 AND p.order_id = o.order_id
+    LEFT JOIN plans p ON p.merchant_id = $1 AND p.order_id = o.order_id AND (o.status <> 'Declined' OR NOT EXISTS (
+        SELECT FROM decisions n WHERE n.merchant_id = $1 AND n.order_id = o.order_id AND NOT n.approved AND n.consumer_id <> p.consumer_id))
 WHERE o.merchant_id = $1 AND o.order_id = ANY ($2::uuid[])
 """
 

@@ -45,7 +45,8 @@ async def ask_approval(
             await record(context, merchant_id, actor, note, session)
             return
     earlier = await approvals.by_reference(context.pool, merchant_id, asked.reference)
-    if earlier is None or (earlier.amount, earlier.state) != (asked.amount, "waiting"):
+    same = new.order_id, new.kind, new.amount, new.state
+    if earlier is None or (earlier.order_id, earlier.kind, earlier.amount, earlier.state) != same:
         raise CannotApprove(USED)
 
 

@@ -18,10 +18,7 @@ from cuota.flows.context import Context, utc_now
 from cuota.flows.privacy.forget_cards import forget_cards
 from cuota.rails import inbox
 
-TRIED = (
-    "This consumer's card failed in the open checkout of another person, who may still pay there. Try again when that checkout has ended, "
-    "within an hour."
-)
+TRIED = "This consumer's card failed in the open checkout of another person, who may still pay there. Try again when that checkout has ended."
 DECIDING = "An order of this consumer is being decided right now. Try again in a minute."
 
 

@@ -49,14 +49,10 @@ async def export_consumer(context: Context, phone: str) -> dict[str, Any]:
         ]  # fmt: skip
     named = [
         {"merchant_id": str(merchant_id), "order_id": str(order_id)}
-        for merchant_id, order_ids in theirs.orders.items()
+        for orders_of in (theirs.orders, theirs.named)
+        for merchant_id, order_ids in orders_of.items()
         for order_id in order_ids
         if order_id not in theirs.proved
-    ]
-    named += [
-        {"merchant_id": str(merchant_id), "order_id": str(order_id)}
-        for merchant_id, order_ids in theirs.named.items()
-        for order_id in order_ids
     ]
     return {
         "format": FORMAT,

@@ -252,13 +252,9 @@ async def another_card(request: Request, checkout: Checkout, secret: str, form: 
     context, ids = service_of(request).context, (checkout.order.merchant_id, checkout.order.order_id)
     pending = await charges.pending(context.pool, *ids)
     # The form may have arrived slowly, and meanwhile another person may pay. So the payer is read again, after the charge.
-    now = await load(context, *ids, secret)
-    if (
-        pending is not None
-        and now is not None
-        and now.is_payer
-        and now.order.charging == pending.charge.charge_id
-    ):
+    latest = await load(context, *ids, secret)
+    charging = latest.order.charging if latest is not None and latest.is_payer else None
+    if pending is not None and charging == pending.charge.charge_id:
         await give_up_charge(context, *ids, pending)
     # If the charge was meanwhile paid or declined, the page shows this result.
     return see_other(_address(checkout, secret, "pay", "gave-up"))

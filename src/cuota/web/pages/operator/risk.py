@@ -171,7 +171,6 @@ def _points(typed: str) -> int | None:
 def _cents(typed: str) -> int | None:
     """Return a typed amount in cents, or None if the text is not an amount of at least one cent."""
     try:
-        cents = money.typed_cents(typed)
+        return money.typed_payment(typed)
     except money.BadAmount:
         return None
-    return cents if cents > 0 else None
