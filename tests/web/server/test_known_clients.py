@@ -100,6 +100,16 @@ async def test_under_overload_a_known_client_still_gets_its_token(merchant: Merc
         assert await merchant.token()
 
 
+async def test_the_requests_of_a_known_client_always_count_for_the_same_party(merchant: Merchant) -> None:
+    # Otherwise a client that sends many requests at once counts as two parties, and is refused at half of the places.
+    admission = admission_of(merchant.service)
+    await merchant.token()
+    admission._seen.clear()
+    await merchant.token()
+    own = party_of(admission.parties, {**TOKEN, "token_client": merchant.client_id.encode()})
+    assert admission._seen == {own}
+
+
 def test_a_text_that_is_no_token_contains_no_client() -> None:
     for header in (b"", b"Bearer", b"Bearer a.b", b"Bearer a.!!.c", b"Bearer a.e30.c", b"Bearer a.NQ.c"):
         assert client_of_token([(b"authorization", header)]) is None

@@ -76,7 +76,7 @@ class Edge:
         started = time.perf_counter()
         headers = self._begin(scope)
         route: Route = scope["route"]
-        if route.by_client and self.admission.crowded:
+        if route.by_client:
             scope["token_client"], receive = await read_client(scope, receive)
         place = self.admission.enter(scope)
         if place is None:

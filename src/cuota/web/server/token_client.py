@@ -1,8 +1,7 @@
 """Finds out which OAuth client sends a token request, before the request is admitted.
 
 Admission counts each known client separately from unknown clients. The client's id is in the Authorization header or in
-the body, so under load the body is read before admission. The body is small, and a request holds no place while its
-body is read.
+the body, so the body is read before admission. The body is small, and a request holds no place while its body is read.
 """
 
 from __future__ import annotations
