@@ -54,6 +54,7 @@ ALLOWED = {
     "passkeys._REMOVE_ALL": OF_PERSON,
     "operator_passkeys._REMOVE_ALL": OF_PERSON,
     "messages._SETTLED": "this worker has claimed these messages; after a deadlock with an erasure, each one is saved alone",
+    "messages._LATER": "as messages._SETTLED",
     "minutes._FORGET": SWEEP,
     "plan_changes._FORGET": ERASURE,
     "plan_changes._TOLD": "one row: a message is about one change of a plan",

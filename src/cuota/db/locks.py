@@ -8,3 +8,5 @@ MIGRATE_LOCK = 0x43756F7461
 JOBS_LOCK = 0x43756F74614A
 # Only one process at a time moves the clock.
 MOVER_LOCK = 0x43756F74614D
+# A transaction that gives a merchant a name holds this lock, so that no two give the same name as name and as display name.
+NAMES_LOCK = 0x43756F74614E

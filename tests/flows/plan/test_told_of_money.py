@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -17,16 +16,14 @@ from cuota.core.installment import Installment
 from cuota.db.gathered import Gathered
 from cuota.db.plan import plans
 from cuota.flows.plan.send_messages import send_messages
-from cuota.rails.inbox import Received, look
+from cuota.rails.inbox import look
 from cuota.rails.message import SandboxMessageRail
 from support.db.same_pool import SamePool
 from support.flows.due import settle_all_due
+from support.flows.told import NOON, bought, move_to_hour, told
 from support.makers import Merchant, complete
 from support.own_service import Own
 from support.rails.parts import rail_parts
-
-ZONE = ZoneInfo("America/Los_Angeles")  # the state of makers.PROFILE
-NOON, NIGHT = 12, 2
 
 
 @pytest.fixture(autouse=True)
@@ -35,31 +32,10 @@ def at_noon(own: Own) -> None:
     move_to_hour(own, NOON)
 
 
-def move_to_hour(own: Own, hour: int) -> None:
-    local = own.service.clock.now().astimezone(ZONE)
-    there = datetime(local.year, local.month, local.day, hour, tzinfo=ZONE) + timedelta(days=1)
-    own.service.clock.ahead += there - local
-
-
-async def bought(own: Own, shop: Merchant, amount: str = "100.00") -> dict[str, Any]:
-    order = await shop.create(amount, merchantReference="A-1042")
-    await complete(own.service, shop.merchant_id, order)
-    await send_messages(own.context)
-    return order
-
-
 async def plan_of(own: Own, shop: Merchant, order: dict[str, Any]) -> tuple[Installment, ...]:
     agreed = await plans.read(own.context.pool, shop.merchant_id, UUID(order["orderId"]))
     assert agreed is not None
     return agreed.found.plan
-
-
-async def told(own: Own) -> list[Received]:
-    """Return the mails sent after the plan's start, oldest first."""
-    while await send_messages(own.context):
-        pass
-    found = [each for each in await look(own.context.pool) if each.channel == "mail"]
-    return found[::-1][1:]
 
 
 async def test_the_message_about_a_refund_has_the_shop_the_order_the_amount_the_card_and_the_remaining_payments(
@@ -235,32 +211,6 @@ async def test_a_message_whose_result_cannot_be_saved_through_the_entry_node_is_
         "SELECT state, try_at FROM messages WHERE merchant_id = $1", own.auto_merchant.merchant_id
     )
     assert [tuple(row) for row in states] == [("sent", None)]
-
-
-async def test_a_message_about_a_shop_s_action_at_night_is_sent_in_the_morning(own: Own) -> None:
-    shop = own.auto_merchant
-    order = await bought(own, shop)
-    move_to_hour(own, NIGHT)
-    await shop.move(order, "refund", "10.00")
-    assert await told(own) == []
-    own.service.clock.ahead += timedelta(hours=7, minutes=1)
-    assert len(await told(own)) == 1
-
-
-async def test_of_two_messages_about_refunds_at_night_only_the_later_one_has_the_remaining_payments(
-    own: Own,
-) -> None:
-    shop = own.auto_merchant
-    order = await bought(own, shop)
-    move_to_hour(own, NIGHT)
-    await shop.move(order, "refund", "30.00")
-    await shop.move(order, "refund", "45.00")
-    own.service.clock.ahead += timedelta(hours=7, minutes=1)
-    found = {message.subject: message.text for message in await told(own)}
-    first, second = (found[f"{shop.name} refunded {amount}"] for amount in ("$30.00", "$45.00"))
-    assert "Still to pay" not in first
-    assert "Nothing is left to pay." not in first
-    assert "Nothing is left to pay." in second
 
 
 async def test_the_stored_data_of_a_sent_notice_contains_no_personal_data(own: Own) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 
 import asyncpg
@@ -131,6 +132,16 @@ async def test_a_name_that_is_taken_is_refused_unless_it_is_replaced(sandbox: Sa
     await fork(sandbox.where, "mine", replace=True)
     await rewind(sandbox.where, "mine")
     assert (await sandbox.merchant.read(order))["orderStatus"] == "Created"
+
+
+async def test_of_two_forks_with_one_name_at_the_same_moment_one_is_made_and_one_is_refused(
+    sandbox: Sandbox,
+) -> None:
+    both = await asyncio.gather(*(fork(sandbox.where, "mine") for _ in range(2)), return_exceptions=True)
+    refused = [found for found in both if isinstance(found, BaseException)]
+    assert len(refused) == 1
+    assert isinstance(refused[0], CannotMoveTime)
+    await rewind(sandbox.where, "mine")
 
 
 @pytest.mark.parametrize("name", ["", "A", "1a", "a b", 'a"; DROP SCHEMA public', "a" * 32, "../a"])

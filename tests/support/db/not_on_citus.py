@@ -27,6 +27,7 @@ _NOT_ON_CITUS: dict[str, tuple[str, ...]] = {
         "flows/sandbox/test_fork.py::test_a_fork_of_another_release_is_refused_and_nothing_changes",
         "flows/sandbox/test_fork.py::test_a_merchant_created_after_the_fork_is_unknown_immediately_after_the_rewind",
         "flows/sandbox/test_fork.py::test_a_name_that_is_taken_is_refused_unless_it_is_replaced",
+        "flows/sandbox/test_fork.py::test_of_two_forks_with_one_name_at_the_same_moment_one_is_made_and_one_is_refused",
         "flows/sandbox/test_fork.py::test_a_rewind_brings_back_every_row_and_the_clock",
         "flows/sandbox/test_fork.py::test_advancing_twice_from_the_same_fork_has_the_same_result",
         "flows/sandbox/test_fork.py::test_after_a_rewind_the_triggers_of_the_ledger_work_again",
@@ -58,6 +59,7 @@ _NOT_ON_CITUS: dict[str, tuple[str, ...]] = {
         "db/test_old_rows.py::test_a_sweep_leaves_a_locked_row_to_the_next_run_and_does_not_wait_for_it",
     ),
     _WATCHES: (
+        "flows/merchant/test_names.py",
         "flows/webhook/test_lock_order.py::test_two_replays_to_a_new_receiver_add_its_deliveries_in_the_order_of_their_key",
         "flows/desk/test_team_locks.py::test_an_owner_is_not_locked_while_the_change_waits_for_a_person_with_a_lower_id",
         "flows/payout/test_holds.py::test_a_merchant_that_is_not_suspended_never_keeps_a_hold_whoever_was_faster",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from enum import StrEnum
 from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from cuota.core.plan.payday import Days
 
 
 class NoticeKind(StrEnum):
@@ -72,3 +75,13 @@ class Notice:
 MOVED = frozenset({NoticeKind.REFUNDED, NoticeKind.VOIDED, NoticeKind.EXPIRED})
 # The consumer waits for these with the phone in hand: they go by text message, even if e-mail is possible.
 AWAITED = frozenset({NoticeKind.REVIEW_APPROVED, NoticeKind.REVIEW_DECLINED})
+
+
+def in_daytime(notices: tuple[Notice, ...], zone: str | None) -> tuple[Notice, ...]:
+    """Return the notices; those about the merchant's actions are sent in the next daytime of the consumer's time zone."""
+    if zone is None or not any(each.kind in MOVED for each in notices):
+        return notices
+    days = Days(ZoneInfo(zone))
+    return tuple(
+        replace(each, send_at=days.daytime(each.send_at)) if each.kind in MOVED else each for each in notices
+    )

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from cuota.core.credential import Scope
 from cuota.core.merchant import BodyProfile, Merchant, Onboarding, OwnSettings
+from cuota.db.locks import NAMES_LOCK
 from cuota.db.pool import Row
 from cuota.db.session import Session
 
@@ -40,7 +41,9 @@ UPDATE merchants SET defer_funds_capture = $2, profile = $3, own_minimum = $4, o
     support_email = $7, support_url = $8, notify_email = $9, logo = $10
 WHERE merchant_id = $1
 """
-# Unique keys keep names different, and display names different. This finds a name that is another merchant's display name.
+# Unique keys keep names different, and display names different. This finds a name that is another merchant's display name. The lock
+# makes a transaction that gives the same name at this moment wait until this transaction ends.
+_LOCK_NAMES = f"SELECT pg_advisory_xact_lock({NAMES_LOCK})"
 _TAKEN = """SELECT 1 FROM merchants WHERE merchant_id <> $1 AND (lower(name) = lower($2) OR lower(display_name) = lower($2))
     LIMIT 1"""
 _ORIGINS = "UPDATE merchants SET origins = $2 WHERE merchant_id = $1"
@@ -183,5 +186,6 @@ async def set_own(session: Session, merchant: Merchant) -> None:
 
 
 async def is_taken(session: Session, merchant_id: UUID, name: str) -> bool:
-    """Return whether another merchant has this name, or shows it to consumers."""
+    """Return whether another merchant has this name, or shows it to consumers. Requires a transaction that then stores the name."""
+    await session.fetchrow(_LOCK_NAMES)
     return await session.fetchrow(_TAKEN, merchant_id, name) is not None

@@ -25,7 +25,8 @@ _EARLIER = """FROM orders o LEFT JOIN movements m ON m.merchant_id = $1 AND m.or
 _FOUND = "m.movement_id, m.amount AS moved, m.created_at AS moved_at"
 
 FOR_CAPTURE = f"SELECT {MONEY}, {_FOUND}, {TERMS.columns} {_EARLIER.format(more=TERMS.join)}"
-_PLAN_AND_FEES = f"{PLAN.columns}, {TERMS.columns}, {FEES.columns}, {RETURNED}"
+_ZONE = "(SELECT p.time_zone FROM plans p WHERE p.merchant_id = $1 AND p.order_id = o.order_id) AS time_zone"
+_PLAN_AND_FEES = f"{PLAN.columns}, {TERMS.columns}, {FEES.columns}, {RETURNED}, {_ZONE}"
 _JOIN_THESE = f"{PLAN.join} {TERMS.join} {FEES.join}"
 FOR_MOVEMENT = f"SELECT {MONEY}, {_FOUND}, {_PLAN_AND_FEES} {_EARLIER.format(more=_JOIN_THESE)}"
 _EARLIER_MANY = """FROM unnest($2::uuid[], $3::text[], $4::text[]) WITH ORDINALITY AS q (order_id, kind, reference, n)
@@ -57,6 +58,7 @@ class Found:
     """The result of one read: an order, an earlier movement with the same key, and the plan and fees if they were requested.
 
     `terms` are all versions of the merchant's terms. `claims` are read only for an order with an open dispute or return notice.
+    `zone` is the consumer's time zone, read only for a void or refund.
     """
 
     order: Order
@@ -65,6 +67,7 @@ class Found:
     terms: tuple[SettlementTerms, ...] = ()
     fees: OrderFees = OrderFees()  # noqa: RUF009, the value cannot change
     claims: Claims | None = None
+    zone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,8 @@ def _found(asked: _Asked, row: Row, *, with_plan: bool) -> Found:
         earlier = Movement(asked.kind, row["movement_id"], asked.reference, row["moved"], row["moved_at"])
     if not with_plan:
         return Found(order_of(row), earlier, terms=versions_of(row))
-    return Found(order_of(row), earlier, plan_of(row), versions_of(row), fees_of(row))
+    plan, terms, fees = plan_of(row), versions_of(row), fees_of(row)
+    return Found(order_of(row), earlier, plan, terms, fees, zone=row["time_zone"])
 
 
 async def _read_one(session: Session, asked: _Asked, sql: str, *, with_plan: bool) -> Found | None:

@@ -66,8 +66,10 @@ _SETTLED = """UPDATE messages m SET state = s.state, reason = s.reason, settled_
         AND m.state = 'pending'"""
 _AGAIN = """UPDATE messages SET try_at = $4, reason = $5
     WHERE merchant_id = $1 AND order_id = $2 AND message_id = $3 AND state = 'pending'"""
-_LATER = """UPDATE messages SET try_at = $4, tries = greatest(tries - 1, 0)
-    WHERE merchant_id = $1 AND order_id = $2 AND message_id = $3 AND state = 'pending'"""
+_LATER = """UPDATE messages m SET try_at = l.try_at, tries = greatest(m.tries - 1, 0)
+    FROM unnest($2::uuid[], $3::uuid[], $4::timestamptz[]) AS l (order_id, message_id, try_at)
+    WHERE m.merchant_id = $1 AND m.order_id = ANY ($2::uuid[]) AND m.order_id = l.order_id AND m.message_id = l.message_id
+        AND m.state = 'pending'"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +145,8 @@ class SentText:
 
 # The merchant and the columns of _SETTLED for one message.
 _Result = tuple[UUID, UUID, UUID, str, str | None, datetime, bytes | None]
+# The merchant and the columns of _LATER for one message.
+_Postponed = tuple[UUID, UUID, UUID, datetime]
 
 
 async def claim(session: Session, now: datetime, limit: int) -> list[DueMessage]:
@@ -216,9 +220,20 @@ async def _settle_together(session: Session, results: Sequence[_Result]) -> list
 _RESULTS = by_batches(_settle_together)
 
 
-async def wait_for_day(session: Session, due: DueMessage, at: datetime) -> None:
+async def wait_for_day(pool: Pool, due: DueMessage, at: datetime) -> None:
     """Postpone a message during the consumer's night: it is due at `at`, and this claim does not count as an attempt."""
-    await session.fetchrow(_LATER, due.merchant_id, due.order_id, due.notice.notice_id, at)
+    ids = (due.merchant_id, due.order_id, due.notice.notice_id)
+    await pool.together(_POSTPONED, due.merchant_id, (*ids, at))
+
+
+async def _postpone_together(session: Session, postponed: Sequence[_Postponed]) -> list[None]:
+    # Sorted for the same reason as the results.
+    merchant_ids, *columns = zip(*sorted(postponed, key=itemgetter(1, 2)), strict=True)
+    await session.fetch(_LATER, merchant_ids[0], *columns)
+    return [None] * len(postponed)
+
+
+_POSTPONED = by_batches(_postpone_together)
 
 
 async def try_again(session: Session, due: DueMessage, at: datetime, reason: str) -> None:

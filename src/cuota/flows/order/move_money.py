@@ -13,6 +13,7 @@ from cuota.core.order.event import Event
 from cuota.core.order.movement import Movement, MovementKind, MovementRequest, refuse_duplicate
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
+from cuota.core.plan.notice import in_daytime
 from cuota.core.refusal import Code, Refused
 from cuota.db.dispute import disputes
 from cuota.db.order import orders
@@ -67,7 +68,9 @@ async def move(
             # Our own earlier save was applied, and we lost its result.
             return None
         _refuse_repeat(found, asked)
-        return decide(found, movement_id)
+        outcome = decide(found, movement_id)
+        # The message is stored with the time of its sending, so that no job looks at it before the morning.
+        return replace(outcome, notices=in_daytime(outcome.notices, found.zone))
 
     try:
         done = await settle(context, merchant_id, order_id, decide_here, _reading(asked), keep)

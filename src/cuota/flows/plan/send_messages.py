@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from cuota.core.dates import time_of_day
@@ -41,9 +42,14 @@ async def send_messages(context: Context) -> int:
     places = asyncio.Semaphore(AT_ONCE)
 
     async def send(due: DueMessage) -> None:
-        async with places:
+        morning = _waits_until(context, due)
+        # A message that waits uses no rail. All of them together are postponed with one statement.
+        async with contextlib.nullcontext() if morning else places:
             try:
-                await _send_one(context, due)
+                if morning:
+                    await messages.wait_for_day(context.pool, due, morning)
+                else:
+                    await _send_one(context, due)
             except (Refused, *GONE) as problem:
                 # The database is away or busy. The lease of the message ends, and it is sent again with the same key.
                 facts = {"orderId": str(due.order_id), "problem": type(problem).__name__}
@@ -92,6 +98,16 @@ def _too_late(context: Context, due: DueMessage) -> bool:
     return not review.is_open or context.now() >= review.expires_at
 
 
+def _waits_until(context: Context, due: DueMessage) -> datetime | None:
+    """Return the next morning, if it is night for the consumer and the message is sent only in the daytime."""
+    nobody = due.phone is None and due.email is None
+    if nobody or due.notice.kind not in MOVED or due.zone is None:
+        return None
+    now = context.now()
+    morning = Days(ZoneInfo(due.zone)).daytime(now)
+    return None if morning == now else morning
+
+
 async def _send_one(context: Context, due: DueMessage) -> None:
     if due.phone is None and due.email is None:
         await messages.settle(context.pool, due, "nobody to send it to", context.now())
@@ -99,11 +115,6 @@ async def _send_one(context: Context, due: DueMessage) -> None:
     if _too_late(context, due):
         await messages.settle(context.pool, due, "the checkout has ended", context.now())
         return
-    if due.notice.kind in MOVED and due.zone is not None:
-        now = context.now()
-        if (morning := Days(ZoneInfo(due.zone)).daytime(now)) != now:
-            await messages.wait_for_day(context.pool, due, morning)
-            return
     phone = due.phone
     if phone is not None and await is_stopped(context, phone):
         senders = context.settings.senders

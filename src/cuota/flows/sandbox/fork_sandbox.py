@@ -46,15 +46,23 @@ async def fork(where: dict[str, Any], name: str, *, replace: bool = False) -> Co
     read_name(name)
     async with clock.connected(where, owner=True) as connection:
         await _require_one_database(connection)
-        taken = any(there.name == name for there in await forks.read_all(connection))
-        if taken and not replace:
-            raise CannotMoveTime(f"There is already a fork {name}. To replace it, add --replace.")
+        await _is_taken(connection, name, replace=replace)
         async with moving(where, closed=True), connection.transaction(isolation="repeatable_read"):
+            # Another process may have made a fork of this name before it let this one go on.
+            taken = await _is_taken(connection, name, replace=replace)
             service_time = (await clock.read(connection)).now
             if taken:
                 await forks.forget(connection, name)
             rows = await forks.take(connection, name, service_time)
     return Copied(name, service_time, rows)
+
+
+async def _is_taken(connection: asyncpg.Connection, name: str, *, replace: bool) -> bool:
+    """Return whether a fork has this name. Raises CannotMoveTime if one has, and `replace` is false."""
+    taken = any(there.name == name for there in await forks.read_all(connection))
+    if taken and not replace:
+        raise CannotMoveTime(f"There is already a fork {name}. To replace it, add --replace.")
+    return taken
 
 
 async def rewind(where: dict[str, Any], name: str) -> Copied:
