@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import random
+import time
 from collections import defaultdict
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
+from weakref import WeakKeyDictionary
 
 from cuota.db.hosts import NodeLost
+from cuota.db.pool import Pool
 from cuota.db.session import Session
+
+# A statement that finds the merchants with due rows reads every due row. With a backlog, each step of the work would read all of it
+# again. So its result is used for this long.
+KNOWN_SECONDS = 0.5
+# By the pool and by the statement: until when the merchants may be used (time.monotonic()), and the merchants.
+_KNOWN: WeakKeyDictionary[Pool, dict[str, tuple[float, list[UUID]]]] = WeakKeyDictionary()
 
 _MERCHANTS = "SELECT merchant_id FROM merchants"
 # Where the rows of each merchant are, by Citus's own catalog.
@@ -47,7 +56,42 @@ async def claim_across(
     `due` finds the merchants ($1 is now). `claim` claims rows of one merchant: $1 the merchant, $2 now, $3 the end of the lease,
     $4 the maximum number of rows.
     """
+    found: list[Any] = []
+    if known := _known(session, due):
+        found = await _claim(session, known, claim, now, lease, limit)
+    if len(found) < limit:
+        merchants = await _read_due(session, due, now)
+        found += await _claim(session, merchants, claim, now, lease, limit - len(found))
+    if len(found) < limit:
+        # There is no backlog. The next claim also finds merchants that have due rows only then.
+        _memory(session).pop(due, None)
+    return found
+
+
+async def merchants_with_backlog(session: Session, due: str, now: datetime) -> list[UUID]:
+    """Return the merchants with due rows, perhaps as they were a moment ago. Call this only if there are more due rows than are wanted."""
+    return _known(session, due) or await _read_due(session, due, now)
+
+
+def _known(session: Session, due: str) -> list[UUID]:
+    until, merchants = _memory(session).get(due, (0.0, []))
+    return list(merchants) if time.monotonic() < until else []
+
+
+async def _read_due(session: Session, due: str, now: datetime) -> list[UUID]:
+    until = time.monotonic() + KNOWN_SECONDS
     merchants = [row["merchant_id"] for row in await fetch_across(session, due, now)]
+    _memory(session)[due] = until, merchants
+    return list(merchants)
+
+
+def _memory(session: Session) -> dict[str, tuple[float, list[UUID]]]:
+    return _KNOWN.setdefault(session, {}) if isinstance(session, Pool) else {}
+
+
+async def _claim(
+    session: Session, merchants: list[UUID], claim: str, now: datetime, lease: timedelta, limit: int
+) -> list[Any]:
     random.shuffle(merchants)
     found: list[Any] = []
     for merchant_id in merchants:

@@ -7,7 +7,7 @@ import random
 from datetime import datetime
 from uuid import UUID
 
-from cuota.db.cluster.across import fetch_across
+from cuota.db.cluster.across import merchants_with_backlog
 from cuota.db.hosts import NodeLost
 from cuota.db.session import Session
 
@@ -37,7 +37,7 @@ async def due_orders(session: Session, now: datetime, limit: int) -> list[tuple[
         oldest, more = [], True
     found = {(row["merchant_id"], row["order_id"]) for row in oldest}
     if more:
-        merchants = [row["merchant_id"] for row in await fetch_across(session, _MERCHANTS, now)]
+        merchants = await merchants_with_backlog(session, _MERCHANTS, now)
         chosen = random.sample(merchants, min(SOME_MERCHANTS, len(merchants)))
         # If the first read failed, the chosen merchants share the whole limit.
         each = EACH if oldest else max(EACH, limit // max(1, len(chosen)))

@@ -36,7 +36,7 @@ _CHARGES = Nested(
 _CLAIM = f"""
 UPDATE messages m SET try_at = $3, tries = least(m.tries + 1, 1000) FROM (
     SELECT order_id, message_id, kind FROM messages WHERE merchant_id = $1 AND try_at <= $2
-    ORDER BY try_at, message_id LIMIT $4 FOR UPDATE SKIP LOCKED
+    ORDER BY try_at LIMIT $4 FOR UPDATE SKIP LOCKED
 ) due JOIN merchants s ON s.merchant_id = $1 JOIN orders o ON o.merchant_id = $1 AND o.order_id = due.order_id
     LEFT JOIN plans p ON p.merchant_id = $1 AND p.order_id = due.order_id {CARD_JOIN} {_CHARGES.join}
     LEFT JOIN LATERAL (SELECT d.reasons, d.credit_limit, d.consumer_id FROM decisions d WHERE {addressee("due.kind")} = 'decision'
