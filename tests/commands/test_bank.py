@@ -7,17 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from support.bank.statements import BANK_FILES as FILES
 from support.bank.statements import booked, nacha_returns, statement
 from support.commands import Cuota
-
-FILES = {
-    "CUOTA_BANK_RAIL": "files",
-    "CUOTA_BANK_COMPANY": "Cuota Payments Inc.",
-    "CUOTA_BANK_COMPANY_ID": "1234567890",
-    "CUOTA_BANK_NAME": "First Bank",
-    "CUOTA_BANK_ROUTING": "011000015",
-    "CUOTA_BANK_ACCOUNT": "000111222333",
-}
 
 
 def test_without_the_rail_for_bank_files_the_commands_say_so(cuota: Cuota) -> None:

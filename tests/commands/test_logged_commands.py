@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cuota.cli import _about_database
 from cuota.db.pool import FULL
+from support.bank.statements import BANK_FILES, booked, statement
 from support.commands import Cuota
 
 
@@ -43,6 +45,16 @@ def test_a_command_that_changes_something_is_logged_with_its_user(
     newest = entries(cuota)[0]
     assert newest["action"].endswith(action.partition(".")[2])
     assert "user " in newest["actor"]
+
+
+def test_files_and_reports_of_the_bank_are_logged(cuota: Cuota, tmp_path: Path) -> None:
+    (tmp_path / "statement.xml").write_bytes(
+        statement(booked("CRDT", "10.00", "0" * 31 + "1", reason="AC04"))
+    )
+    assert cuota("bank", "make", **BANK_FILES).returncode == 0
+    assert cuota("bank", "file", "7", **BANK_FILES).returncode == 1
+    assert cuota("bank", "report", str(tmp_path / "statement.xml"), **BANK_FILES).returncode == 1
+    assert [each["action"] for each in entries(cuota)[:3]] == ["bank.report", "bank.file", "bank.make"]
 
 
 def test_a_refused_change_of_the_approvals_is_logged_as_refused_and_the_merchant_sees_no_change(

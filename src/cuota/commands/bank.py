@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import re
 import sys
 from collections.abc import Awaitable, Callable
@@ -12,7 +13,7 @@ from typing import TypeVar
 
 import asyncpg
 
-from cuota.commands.common import require_database, run, show
+from cuota.commands.common import changes, require_database, run, show
 from cuota.commands.parsers import Add
 from cuota.core import money
 from cuota.core.instant import timestamp
@@ -23,17 +24,24 @@ from cuota.core.payout.calendar import is_business_day, next_business_day
 from cuota.core.payout.camt053 import read_camt053
 from cuota.core.payout.nacha_return import read_nacha_return
 from cuota.flows.context import Context
-from cuota.rails.bank.file_books import BankFile, FileBooks
+from cuota.flows.operator.log_action import OperatorNote
+from cuota.flows.payout.bank_files import make_files, record_report
+from cuota.rails.bank.file_books import BankFile
 from cuota.rails.bank.files import FileBankRail
 from cuota.rails.load import NoSuchRail
 
 MOST_SHOWN = 100
+# The byte order marks of UTF-8 and UTF-16. Only XML begins with one.
+_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 T = TypeVar("T")
 
 
-def _with(flow: Callable[[Context, FileBankRail], Awaitable[T]]) -> T:
-    """Run a flow with the rail of bank files. Raises NoSuchRail if the settings name another one."""
+def _with(
+    flow: Callable[[Context, FileBankRail], Awaitable[T]],
+    note: Callable[[Context], OperatorNote] | None = None,
+) -> T:
+    """Run a flow with the rail of bank files, and log it. Raises NoSuchRail if the settings name another one."""
     require_database()
 
     async def go(context: Context) -> T:
@@ -42,27 +50,31 @@ def _with(flow: Callable[[Context, FileBankRail], Awaitable[T]]) -> T:
             raise NoSuchRail("CUOTA_BANK_RAIL is not files, so there are no bank files.")
         return await flow(context, bank.rail)
 
-    return run(go)
+    return run(go, note)
 
 
 def make(options: argparse.Namespace) -> int:
     """`cuota bank make`: write every due file. A payment is put into only one file."""
 
-    async def flow(context: Context, rail: FileBankRail) -> list[BankFile]:
-        now = context.now()
-        effective: date = options.effective or next_business_day(day_at_bank(now))
+    async def flow(context: Context, rail: FileBankRail) -> tuple[list[BankFile], int]:
+        effective: date = options.effective or next_business_day(day_at_bank(context.now()))
         try:
-            numbers = await rail.books.make(rail.format, now, effective)
+            numbers, stopped = await make_files(context, rail, effective)
         except BadCredit as bad:
             raise NoSuchRail(f"No file was written: {bad}.") from None
         except asyncpg.UniqueViolationError:
             raise NoSuchRail("Another command is writing a file. Try again shortly.") from None
-        return [file for file in await rail.books.files(max(len(numbers), 1)) if file.number in numbers]
+        made = await rail.books.files(max(len(numbers), 1))
+        return [file for file in made if file.number in numbers], stopped
 
-    made = _with(flow)
+    made, stopped = _with(flow, changes("bank.make", "files for the bank", effective=options.effective))
     lines = [_line(file) for file in made] or ["No payment waits for a file."]
     if made:
         lines.append(f"Print a file with: cuota bank file {made[0].number} > FILE")
+    if stopped:
+        lines.append(
+            f"{stopped} payments were stopped, because their payouts are held: see Payouts to release."
+        )
     show(options, [_facts(file) for file in made], lines)
     return 0
 
@@ -86,7 +98,8 @@ def files(options: argparse.Namespace) -> int:
 
 def file(options: argparse.Namespace) -> int:
     """`cuota bank file N`: print a file, the same each time."""
-    text = _with(lambda _, rail: rail.books.content(options.number))
+    note = changes("bank.file", f"bank file {options.number} was printed")
+    text = _with(lambda _, rail: rail.books.content(options.number), note)
     if text is None:
         print(f"There is no bank file {options.number}. List them with: cuota bank files", file=sys.stderr)
         return 1
@@ -103,9 +116,10 @@ def report(options: argparse.Namespace) -> int:
         return 1
 
     async def flow(context: Context, rail: FileBankRail) -> tuple[int, int, list[Reported]]:
-        return await _record(rail.books, context, found)
+        return await record_report(context, rail, found)
 
-    paid, returned, unknown = _with(flow)
+    note = changes("bank.report", f"report of the bank: {options.file.name}", entries=len(found))
+    paid, returned, unknown = _with(flow, note)
     facts = {
         "paid": paid,
         "returned": returned,
@@ -113,7 +127,7 @@ def report(options: argparse.Namespace) -> int:
         "changes": [f"{each.trace} {each.code} {each.corrected}" for each in notices],
     }
     lines = [f"{paid} payments were paid, {returned} came back. Payouts follow within minutes."]
-    lines += [f"No payment of this amount: {_name(each)}" for each in unknown]
+    lines += [_problem(each) for each in unknown]
     lines += [
         f"The bank asks for corrected details ({each.code}) of the payment {each.trace}: {each.corrected}"
         for each in notices
@@ -123,30 +137,21 @@ def report(options: argparse.Namespace) -> int:
 
 
 def _read(content: bytes) -> tuple[list[Reported], list[ChangeNotice]]:
-    if content.lstrip()[:1] == b"<":
+    if content.lstrip()[:1] == b"<" or content.startswith(_MARKS):
         return read_camt053(content), []
     return read_nacha_return(content.decode("ascii", "replace"))
 
 
-async def _record(
-    books: FileBooks, context: Context, found: list[Reported]
-) -> tuple[int, int, list[Reported]]:
-    paid = returned = 0
-    unknown = []
-    for each in found:
-        about = len(await books.report(each, context.now()))
-        if not about:
-            unknown.append(each)
-        elif each.reason is None:
-            paid += about
-        else:
-            returned += about
-    return paid, returned, unknown
+def _problem(each: Reported) -> str:
+    if each.unclear:
+        return f"Nothing was recorded; ask the bank what happened to this payment: {_name(each)}"
+    return f"No payment of this amount: {_name(each)}"
 
 
 def _name(each: Reported) -> str:
     named = each.payout_id or each.trace or f"file {each.file_number}"
-    return f"{named} {money.text_of(each.amount)} {each.reason or 'paid'}"
+    amount = f"{money.text_of(each.amount)} {each.currency}".replace(" USD", "")
+    return f"{named} {amount} {each.reason or ('unclear' if each.unclear else 'paid')}"
 
 
 def _facts(file: BankFile) -> dict[str, object]:

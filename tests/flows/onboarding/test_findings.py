@@ -14,7 +14,7 @@ from cuota.core.onboarding.owner import read_owner
 from cuota.core.onboarding.problem import BadOnboarding
 from cuota.core.onboarding.screening import FindingState
 from cuota.flows.context import Context
-from cuota.flows.onboarding.change_owners import change_owner
+from cuota.flows.onboarding.change_owners import add_owner, change_owner, remove_owner
 from cuota.flows.onboarding.decide_item import decide_finding
 from cuota.flows.onboarding.read_checklist import read_checklist
 from cuota.flows.onboarding.screen_names import screen_due_names, screen_merchant
@@ -146,3 +146,22 @@ async def test_if_two_people_decide_at_once_only_one_decision_is_made(
         )
     )
     assert (await finding_of(context, merchant_id)).reason in {"first", "second"}
+
+
+async def test_a_merchant_that_removes_a_confirmed_name_is_not_approved_before_a_person_clears_the_match(
+    context: Context, merchant_id: UUID, rail: TestRail
+) -> None:
+    rail.found["Viktor Morozov"] = [MATCH]
+    await approve(context, merchant_id)
+    owner_id = context.new_id()
+    details = read_owner({**OWNER, "name": "Viktor Morozov", "share": "40"}, context.now().date())
+    await add_owner(context, merchant_id, THEIRS, owner_id, details)
+    await screen_merchant(context, merchant_id)
+    await decided(context, merchant_id, FindingState.CONFIRMED, "it is him")
+    assert (await stored(context, merchant_id)).onboarding is Onboarding.OPEN
+    await remove_owner(context, merchant_id, THEIRS, owner_id)
+    await screen_merchant(context, merchant_id)
+    assert (await stored(context, merchant_id)).onboarding is Onboarding.OPEN
+    assert await state_of(context, merchant_id, Item.SCREENING) is ItemState.REJECTED
+    await decided(context, merchant_id, FindingState.CLEARED, "he sold his share, see the contract")
+    assert (await stored(context, merchant_id)).onboarding is Onboarding.APPROVED

@@ -12,6 +12,15 @@ STATEMENT = """<?xml version="1.0" encoding="UTF-8"?>
 </Stmt></BkToCstmrStmt></Document>
 """
 ODFI = "01100001"
+BANK_FILES = {
+    "CUOTA_BANK_RAIL": "files",
+    "CUOTA_BANK_COMPANY": "Cuota Payments Inc.",
+    "CUOTA_BANK_COMPANY_ID": "1234567890",
+    "CUOTA_BANK_NAME": "First Bank",
+    "CUOTA_BANK_ROUTING": "011000015",
+    "CUOTA_BANK_ACCOUNT": "000111222333",
+}
+"""The settings of the rail `files`."""
 
 
 def statement(*entries: str) -> bytes:

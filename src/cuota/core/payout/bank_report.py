@@ -15,7 +15,8 @@ class Reported:
     """One payment in a report. The amount is in cents.
 
     The payment is identified by `payout_id` (ISO 20022), by `trace` (NACHA), or, if the bank posted a whole file at once, by
-    `file_number`. `reason` is the code of a return (R03, AC01, ...), or None for a payment that the bank made.
+    `file_number`. `reason` is the code of a return (R03, AC01, ...), or None for a payment that the bank made. `unclear`: the
+    entry is about this payment, and a person must find out what it means; nothing is recorded.
     """
 
     amount: int
@@ -23,6 +24,8 @@ class Reported:
     payout_id: UUID | None = None
     trace: str | None = None
     file_number: int | None = None
+    currency: str = "USD"
+    unclear: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Reads ISO 20022 bank statements: camt.053.001.08, and other versions with the same elements.
 
-A booked debit that names our `EndToEndId` was paid. A booked credit that names it, with a return reason or as a
-reversal, is a returned payment. All other entries of the statement are ignored.
+A booked debit that names our `EndToEndId` was paid, a booked credit that names it is a returned payment. A debit that is
+itself a reversal, or has a return reason, and the reversal of a whole file are unclear: a person must look at them. All
+entries that name none of our payments and files are ignored.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ def read_camt053(content: bytes) -> list[Reported]:
     """Return our payments in a statement. Raises BadReport."""
     try:
         root = ET.fromstring(content, parser=ET.XMLParser(target=_NoDoctype()))  # noqa: S314, a document type is refused
-    except ET.ParseError as error:
+    except (ET.ParseError, LookupError, ValueError) as error:
+        # An unknown or unsupported encoding is a LookupError or a ValueError.
         raise BadReport(f"The file is not complete XML: {error}.") from None
     found = _NAMESPACE.fullmatch(root.tag)
     if found is None:
@@ -51,26 +53,33 @@ def _entry(entry: ET.Element, names: dict[str, str]) -> Iterator[Reported]:
     back = entry.findtext("CdtDbtInd", "", names) == "CRDT"
     reversal = entry.findtext("RvslInd", "false", names) in {"true", "1"}
     details = entry.findall("NtryDtls/TxDtls", names)
+    named = [(_name(item, names), item) for item in details]
+    ours = [(name, item) for name, item in named if _OURS.fullmatch(name)]
     batch = _FILE.fullmatch(entry.findtext("NtryDtls/Btch/PmtInfId", "", names))
-    if not details and batch is not None and not back:
-        yield Reported(_cents(entry, names), file_number=int(batch[1]))
-    for item in details:
-        name = item.findtext("Refs/EndToEndId", "", names).replace("-", "").lower()
-        if not _OURS.fullmatch(name):
-            continue
+    if not ours and batch is not None:
+        cents, currency = _amount(entry, names)
+        yield Reported(cents, file_number=int(batch[1]), currency=currency, unclear=back or reversal)
+    for name, item in ours:
+        cents, currency = _amount(item, names, entry)
         reason = item.findtext("RtrInf/Rsn/Cd", None, names) or item.findtext("RtrInf/Rsn/Prtry", None, names)
-        if not back and reason is None:
-            yield Reported(_cents(item, names, entry), payout_id=UUID(name))
-        elif back and (reason is not None or reversal):
-            yield Reported(_cents(item, names, entry), (reason or NO_REASON)[:35], payout_id=UUID(name))
+        why = (reason or NO_REASON)[:35] if back else None
+        unclear = not back and (reversal or reason is not None)
+        yield Reported(cents, why, payout_id=UUID(name), currency=currency, unclear=unclear)
 
 
-def _cents(element: ET.Element, names: dict[str, str], entry: ET.Element | None = None) -> int:
-    """Return the amount of a transaction, or of its entry if only the entry has an amount."""
-    text = element.findtext("Amt", None, names) or element.findtext("AmtDtls/TxAmt/Amt", None, names)
-    if text is None and entry is not None:
-        text = entry.findtext("Amt", None, names)
+def _name(item: ET.Element, names: dict[str, str]) -> str:
+    return item.findtext("Refs/EndToEndId", "", names).strip().replace("-", "").lower()
+
+
+def _amount(element: ET.Element, names: dict[str, str], entry: ET.Element | None = None) -> tuple[int, str]:
+    """Return cents and currency of a transaction, or of its entry if only the entry has an amount."""
+    found = element.find("Amt", names)
+    if found is None:
+        found = element.find("AmtDtls/TxAmt/Amt", names)
+    if found is None and entry is not None:
+        found = entry.find("Amt", names)
+    text = ((found.text or "") if found is not None else "").strip()
     try:
-        return money.cents_of((text or "").strip())
+        return money.cents_of(text), found.get("Ccy", "") if found is not None else ""
     except money.BadAmount as error:
         raise BadReport(f"The statement has an amount {text!r}, which {error}.") from None

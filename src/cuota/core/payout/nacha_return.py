@@ -8,6 +8,8 @@ from cuota.core.payout.bank_report import BadReport, ChangeNotice, Reported
 
 RETURN, CHANGE = "799", "798"
 _LINE = 94
+# Codes with which the merchant's bank rejects or contests our bank's return: nothing came back.
+_DISHONORED = re.compile(r"R[67][0-9]", re.ASCII)
 _REASON = re.compile(r"[RC][0-9]{2}", re.ASCII)
 _DIGITS = re.compile(r"[0-9]+", re.ASCII)
 
@@ -52,7 +54,8 @@ def _read_addendum(
     if not _REASON.fullmatch(reason) or not _DIGITS.fullmatch(trace):
         raise BadReport(f"Line {number} has no reason code and trace number where a return has them.")
     if kind == RETURN:
-        returned.append(Reported(_number(number, entry[29:39]), reason, trace=trace))
+        unclear = _DISHONORED.fullmatch(reason) is not None
+        returned.append(Reported(_number(number, entry[29:39]), reason, trace=trace, unclear=unclear))
     else:
         notices.append(ChangeNotice(trace, reason, line[35:64].strip()))
 

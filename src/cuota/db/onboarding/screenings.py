@@ -32,8 +32,9 @@ _NOTHING = """UPDATE merchant_onboarding SET names_hash = NULL, rail = NULL, scr
     screen_problem = NULL WHERE merchant_id = $1"""
 _COLUMNS = """finding_id, subject_hash, kind, owner_id, list_name, entry, listed_name, detail, score, found_at, state, reason, decider,
     decided_at"""
-_FINDINGS = f"""SELECT {_COLUMNS} FROM screening_findings WHERE merchant_id = $1 AND subject_hash = ANY ($2::bytea[])
-    ORDER BY score DESC, finding_id"""
+# A confirmed match counts until a person clears it, even if the merchant has removed the name.
+_FINDINGS = f"""SELECT {_COLUMNS} FROM screening_findings
+    WHERE merchant_id = $1 AND (subject_hash = ANY ($2::bytea[]) OR state = 'confirmed') ORDER BY score DESC, finding_id"""
 _ADD = """INSERT INTO screening_findings (merchant_id, finding_id, subject_hash, kind, owner_id, list_name, entry, listed_name, detail,
         score, found_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
@@ -79,7 +80,7 @@ async def nothing(session: Session, merchant_id: UUID) -> None:
 
 
 async def findings(session: Session, merchant_id: UUID, subjects: Sequence[bytes]) -> list[Finding]:
-    """Return the findings about these names, the most similar first."""
+    """Return the findings about these names, and all confirmed ones, the most similar first."""
     rows = await session.fetch(_FINDINGS, merchant_id, list(subjects))
     return [_finding(row) for row in rows]
 

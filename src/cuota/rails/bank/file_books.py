@@ -33,7 +33,8 @@ _FIND = """SELECT p.amount, p.file_number, p.paid_at, p.returned_at, p.reason, f
     FROM bank_files.payments p LEFT JOIN bank_files.files f ON f.number = p.file_number WHERE p.payout_id = $1"""
 # The file's number is the primary key. If two commands run at once, one fails and claims nothing.
 _CLAIM = """WITH waiting AS (
-    SELECT payout_id FROM bank_files.payments WHERE file_number IS NULL ORDER BY order_number LIMIT $4 FOR UPDATE
+    SELECT payout_id FROM bank_files.payments WHERE file_number IS NULL AND ($5::uuid[] IS NULL OR payout_id = ANY ($5))
+    ORDER BY order_number LIMIT $4 FOR UPDATE
 ), made AS (
     INSERT INTO bank_files.files (number, format, made_at, effective)
     SELECT coalesce((SELECT max(number) FROM bank_files.files), 0) + 1, $1, $2, $3
@@ -53,16 +54,20 @@ _FILES = """SELECT f.number, f.format, f.made_at, f.effective, count(p.payout_id
 _CONTENT = "SELECT content FROM bank_files.files WHERE number = $1 AND content IS NOT NULL"
 _WAITING = """SELECT count(*) AS payments, coalesce(sum(amount), 0)::bigint AS amount FROM bank_files.payments
     WHERE file_number IS NULL"""
-_PAID = """UPDATE bank_files.payments SET paid_at = coalesce(paid_at, $3)
-    WHERE payout_id = $1 AND amount = $2 AND file_number IS NOT NULL RETURNING payout_id"""
-_RETURNED = """UPDATE bank_files.payments SET returned_at = coalesce(returned_at, $3), reason = coalesce(reason, $4)
-    WHERE payout_id = $1 AND amount = $2 AND file_number IS NOT NULL RETURNING payout_id"""
+_QUEUED = "SELECT payout_id FROM bank_files.payments WHERE file_number IS NULL"
+_WITHDRAW = (
+    "DELETE FROM bank_files.payments WHERE file_number IS NULL AND payout_id = ANY ($1) RETURNING payout_id"
+)
+_PAID = """UPDATE bank_files.payments SET paid_at = coalesce(paid_at, $4)
+    WHERE payout_id = $1 AND amount = $2 AND currency = $3 AND file_number IS NOT NULL RETURNING payout_id"""
+_RETURNED = """UPDATE bank_files.payments SET returned_at = coalesce(returned_at, $4), reason = coalesce(reason, $5)
+    WHERE payout_id = $1 AND amount = $2 AND currency = $3 AND file_number IS NOT NULL RETURNING payout_id"""
 # The report has only seven digits of the order's number, which repeat after ten million payments. So take the latest
 # payment with this amount.
 _BY_TRACE = """SELECT payout_id FROM bank_files.payments WHERE order_number % 10000000 = $1 AND amount = $2
     AND file_number IS NOT NULL ORDER BY order_number DESC LIMIT 1"""
-_PAID_FILE = """UPDATE bank_files.payments SET paid_at = coalesce(paid_at, $3) WHERE file_number = $1
-    AND $2 = (SELECT sum(p.amount) FROM bank_files.payments p WHERE p.file_number = $1) RETURNING payout_id"""
+_PAID_FILE = """UPDATE bank_files.payments SET paid_at = coalesce(paid_at, $4) WHERE file_number = $1
+    AND $2 = (SELECT sum(p.amount) FROM bank_files.payments p WHERE p.file_number = $1 AND p.currency = $3) RETURNING payout_id"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,15 +129,25 @@ class FileBooks:
         number, effective = (row["file_number"], row["effective"]) if row["written"] else (None, None)
         return Ordered(row["amount"], number, effective, row["paid_at"], row["returned_at"], row["reason"])
 
-    async def make(self, kind: str, now: datetime, effective: date) -> list[int]:
-        """Write all due files, and return their numbers.
+    async def make(
+        self, kind: str, now: datetime, effective: date, only: Sequence[UUID] | None = None
+    ) -> list[int]:
+        """Write all due files, and return their numbers. With `only`, the other queued payments stay in the queue.
 
         No file is made twice: raises UniqueViolation if another command is first.
         """
         made = await self._write()
-        while await self._books.execute(_CLAIM, kind, now, effective, MOST_PAYMENTS) != "UPDATE 0":
+        while await self._books.execute(_CLAIM, kind, now, effective, MOST_PAYMENTS, only) != "UPDATE 0":
             made += await self._write()
         return made
+
+    async def queued(self) -> list[UUID]:
+        """Return the payments that wait for the next file."""
+        return await self._ids(_QUEUED)
+
+    async def withdraw(self, payout_ids: Sequence[UUID]) -> list[UUID]:
+        """Take these payments out of the queue, and return them. A payment that is in a file stays there."""
+        return await self._ids(_WITHDRAW, payout_ids)
 
     async def _write(self) -> list[int]:
         written = []
@@ -173,18 +188,22 @@ class FileBooks:
         return None if row is None else self._vault.decrypt(row["content"], f"bank-file:{number}")
 
     async def report(self, reported: Reported, now: datetime) -> list[UUID]:
-        """Record a bank's report, once. Return the payments of the report, or none if the amount differs."""
+        """Record a bank's report, once. Return the payments of the report; none if the report is unclear or the amount differs."""
+        if reported.unclear:
+            return []
+        money = reported.amount, reported.currency
         if reported.file_number is not None:
-            return await self._ids(_PAID_FILE, reported.file_number, reported.amount, now)
+            return await self._ids(_PAID_FILE, reported.file_number, *money, now)
         payout_id = reported.payout_id
-        if reported.trace is not None:
+        # The first eight digits of a trace number are those of the bank that sent the payment.
+        if reported.trace is not None and reported.trace[:8] == self._originator.routing[:8]:
             row = await self._books.fetchrow(_BY_TRACE, int(reported.trace[-7:]), reported.amount)
             payout_id = row["payout_id"] if row is not None else None
         if payout_id is None:
             return []
         if reported.reason is None:
-            return await self._ids(_PAID, payout_id, reported.amount, now)
-        return await self._ids(_RETURNED, payout_id, reported.amount, now, reported.reason)
+            return await self._ids(_PAID, payout_id, *money, now)
+        return await self._ids(_RETURNED, payout_id, *money, now, reported.reason)
 
     async def _ids(self, sql: str, *values: object) -> list[UUID]:
         return [row["payout_id"] for row in await self._books.fetch(sql, *values)]

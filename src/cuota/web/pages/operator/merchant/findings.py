@@ -41,18 +41,18 @@ _STATES = {"clear": FindingState.CLEARED, "confirm": FindingState.CONFIRMED}
 class _Found:
     merchant: Merchant
     finding: Finding
-    subject: ScreenedName
+    subject: ScreenedName | None  # None: a confirmed match of a name that the merchant has removed
 
 
 async def _find(request: Request) -> _Found:
-    """Return the finding in the path, if it is about a current name. Raises Stop with the 404 page."""
+    """Return the finding in the path, if it is about a current name or confirmed. Raises Stop with the 404 page."""
     context, merchant = service_of(request).context, await merchant_in_path(request)
     finding_id = id_in_path(request, "finding_id")
     opened = await read_checklist(context, merchant.merchant_id)
     subjects = {subject_hash(context.vault, each): each for each in opened.subjects}
     for each in opened.facts.screening.findings:
         if each.finding_id == finding_id:
-            return _Found(merchant, each, subjects[each.subject])
+            return _Found(merchant, each, subjects.get(each.subject))
     raise Stop(missing(request))
 
 
@@ -90,9 +90,10 @@ def _page(
 
 def _facts(found: _Found) -> list[tuple[str, object]]:
     one, subject = found.finding, found.subject
-    born = [("Date of birth", us_day(subject.born))] if subject.born else []
+    born = [("Date of birth", us_day(subject.born))] if subject and subject.born else []
+    name = subject.name if subject else "removed by the merchant after it was screened"
     return [
-        (SUBJECT_WORDS[subject.kind], subject.name),
+        (SUBJECT_WORDS[one.kind], name),
         *born,
         ("On the list", one.listed_name),
         ("What the list says", one.detail or "nothing more"),

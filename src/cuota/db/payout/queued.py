@@ -1,0 +1,58 @@
+"""The payouts whose payments wait for a file, or are in a bank's report (the rail `files`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from cuota.db.cluster.across import fetch_across
+from cuota.db.session import Session
+
+_READ = """SELECT merchant_id, payout_id, account_id, status, held_at IS NOT NULL AND released_at IS NULL AS held
+    FROM payouts WHERE payout_id = ANY ($1::uuid[])"""
+_HELD = """SELECT 1 FROM settlements WHERE merchant_id = $1 AND (unapproved_since IS NOT NULL OR held_since IS NOT NULL)"""
+_REFUSED = "SELECT bank_account_is_refused($1, $2) AS refused"
+# A payout that was released before cannot be held again. It goes back into the queue, and waits there.
+_HOLD = """UPDATE payouts SET held_at = $3, try_at = NULL, tries = 0
+    WHERE merchant_id = $1 AND payout_id = $2 AND status = 'created' AND held_at IS NULL"""
+_LOOK_UP = """UPDATE payouts SET try_at = least(coalesce(try_at, $3), $3)
+    WHERE merchant_id = $1 AND payout_id = $2 AND status IN ('sent', 'paid')"""
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedPayout:
+    """A payout. `held`: it waits for its release."""
+
+    merchant_id: UUID
+    payout_id: UUID
+    account_id: UUID
+    status: str
+    held: bool
+
+
+async def read(session: Session, payout_ids: Sequence[UUID]) -> list[QueuedPayout]:
+    """Return these payouts, of all merchants."""
+    return [QueuedPayout(*row) for row in await fetch_across(session, _READ, payout_ids)]
+
+
+async def must_wait(session: Session, payout: QueuedPayout) -> bool:
+    """Return whether this payout must not be paid now: it or its merchant is held, or its account was rejected."""
+    if payout.held or payout.status != "created":
+        return True
+    if await session.fetchrow(_HELD, payout.merchant_id) is not None:
+        return True
+    row = await session.fetchrow(_REFUSED, payout.merchant_id, payout.account_id)
+    return row is not None and bool(row["refused"])
+
+
+async def hold(session: Session, payout: QueuedPayout, now: datetime) -> None:
+    """Hold a payout that no bank has seen."""
+    await session.fetchrow(_HOLD, payout.merchant_id, payout.payout_id, now)
+
+
+async def look_up(session: Session, payout_ids: Sequence[UUID], now: datetime) -> None:
+    """Make these payouts due, so that a worker asks the bank for them at once."""
+    for each in await read(session, payout_ids) if payout_ids else []:
+        await session.fetchrow(_LOOK_UP, each.merchant_id, each.payout_id, now)

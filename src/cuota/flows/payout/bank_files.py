@@ -1,0 +1,52 @@
+"""Makes the files for a bank and records the bank's reports (`cuota bank`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from uuid import UUID
+
+from cuota.core.payout.bank_report import Reported
+from cuota.db.payout import queued
+from cuota.flows.context import Context
+from cuota.rails.bank.files import FileBankRail
+
+
+async def make_files(context: Context, rail: FileBankRail, effective: date) -> tuple[list[int], int]:
+    """Write all due files. Return their numbers, and how many payments were stopped.
+
+    A payment is stopped if its merchant's payouts are held by now, or if the operator has rejected its account. No bank has seen it,
+    so it leaves the queue, and its payout is held until a person releases it.
+    """
+    now = context.now()
+    waiting = await queued.read(context.pool, await rail.books.queued())
+    allowed = [each.payout_id for each in waiting if not await queued.must_wait(context.pool, each)]
+    stopped = [each for each in waiting if each.payout_id not in set(allowed)]
+    withdrawn = set(await rail.books.withdraw([each.payout_id for each in stopped]))
+    for each in stopped:
+        if each.payout_id in withdrawn:
+            await queued.hold(context.pool, each, now)
+    return await rail.books.make(rail.format, now, effective, allowed), len(withdrawn)
+
+
+async def record_report(
+    context: Context, rail: FileBankRail, found: Sequence[Reported]
+) -> tuple[int, int, list[Reported]]:
+    """Record a bank's report. Return how many payments were paid, how many came back, and the entries that a person must look at.
+
+    The payouts of the report are due at once, also if the service had already stopped to look them up.
+    """
+    paid = returned = 0
+    unknown: list[Reported] = []
+    known: list[UUID] = []
+    for each in found:
+        about = await rail.books.report(each, context.now())
+        known += about
+        if not about:
+            unknown.append(each)
+        elif each.reason is None:
+            paid += len(about)
+        else:
+            returned += len(about)
+    await queued.look_up(context.pool, known, context.now())
+    return paid, returned, unknown
