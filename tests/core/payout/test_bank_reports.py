@@ -62,7 +62,6 @@ def test_entries_that_are_not_about_payouts_are_ignored() -> None:
     content = statement(
         booked("DBIT", "9.99", "NOTPROVIDED"),
         booked("DBIT", "9.99", "RENT-2026-11"),
-        booked("CRDT", "5.00", PAYOUT.hex),
         booked("DBIT", "100.05", PAYOUT.hex, status="PDNG"),
         booked("DBIT", "30.06", None, batch="OTHER-7"),
     )

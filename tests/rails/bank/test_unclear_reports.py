@@ -12,7 +12,13 @@ from cuota.core.payout.nacha_return import read_nacha_return
 from support.bank.statements import booked, nacha_returns, statement
 
 
-def test_a_credit_that_names_our_payment_is_a_return_even_without_a_reason() -> None:
+def test_a_credit_that_names_our_payment_and_nothing_else_is_unclear() -> None:
+    name = uuid4().hex
+    found = read_camt053(statement(booked("CRDT", "5.00", name)))
+    assert found == [Reported(500, NO_REASON, payout_id=UUID(name), unclear=True)]
+
+
+def test_a_credit_with_the_code_of_a_return_is_a_return() -> None:
     name = uuid4().hex
     entry = booked("CRDT", "123.45", name).replace("DMCT", "RRTN")
     assert read_camt053(statement(entry)) == [Reported(12_345, NO_REASON, payout_id=UUID(name))]

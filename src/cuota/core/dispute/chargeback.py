@@ -58,7 +58,8 @@ def open_chargeback(
     """
     item = _paid_by(plan, report.charge_id)
     part = min(item.amount, report.amount, order.refundable) if item else 0
-    left, _ = room(plan, {**claims.taken_back, report.charge_id: report.amount})
+    taken = claims.taken_back
+    left, _ = room(plan, {**taken, report.charge_id: taken.get(report.charge_id, 0) + report.amount})
     overlap = max(0, part - (order.refundable - order.disputed), order.disputed - left)
     opened = Dispute(
         dispute_id, DisputeKind.CHARGEBACK, report.reason, DisputeStatus.OPEN, report.amount, part, DisputeParty.NETWORK, now,

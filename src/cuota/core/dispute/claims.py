@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
@@ -28,6 +29,7 @@ from cuota.core.order.outcome import Outcome
 class Claims:
     """The disputes of an order that are not closed, the return notice in force, and the consumer's time zone.
 
+    `closed` are the consumer's own disputes that are closed.
     `lost_chargeback`: a card's bank has finally taken back a payment of the order, so no card is charged automatically
       any more.
     """
@@ -36,6 +38,7 @@ class Claims:
     disputes: tuple[Dispute, ...] = ()
     returned: ReturnNotice | None = None
     lost_chargeback: bool = False
+    closed: tuple[Dispute, ...] = ()
 
     @property
     def of_consumer(self) -> Dispute | None:
@@ -45,7 +48,12 @@ class Claims:
     @property
     def taken_back(self) -> dict[UUID, int]:
         """Return the cents that card networks have taken back from each charge. These cents cannot be refunded."""
-        return {each.charge_id: each.amount for each in self.disputes if each.charge_id is not None}
+        taken = Counter[UUID]()
+        for each in self.disputes:
+            if each.charge_id is not None:
+                # A charge can have several chargebacks, each of a part.
+                taken[each.charge_id] += each.amount
+        return dict(taken)
 
 
 def lost_chargeback(disputes: Iterable[Dispute]) -> bool:
@@ -73,7 +81,10 @@ def resumed(
     """Return the order and the plan's changes after a dispute has closed. Nothing resumes while another one is open."""
     if order.open_disputes or order.paused_at is None:
         return order, ()
-    moved = () if claims.lost_chargeback else resume(plan, claims.zone, order.paused_at, now)
+    # After a lost chargeback no payment has a day on which a card is charged (`without_schedule`), unless the operator and the
+    # consumer agreed on a change of the plan since. Those payments have no failure, and their days go on.
+    scheduled = [item for item in plan if not item.failures] if claims.lost_chargeback else plan
+    moved = resume(scheduled, claims.zone, order.paused_at, now)
     return replace(order, paused_at=None, collect_at=next_at(planned(plan, moved))), moved
 
 

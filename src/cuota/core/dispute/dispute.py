@@ -17,6 +17,8 @@ REMIND_BEFORE = timedelta(days=3)
 APPEAL_WITHIN = timedelta(days=10)
 # A consumer can open a dispute until this long after the order was created.
 OPEN_WITHIN = timedelta(days=180)
+# The consumer can open this many disputes about one order. Each pauses the plan, so that without a limit nothing would ever be paid.
+MOST_DISPUTES = 3
 
 
 class DisputeKind(StrEnum):

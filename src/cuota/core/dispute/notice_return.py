@@ -29,12 +29,18 @@ def notice_return(
 ) -> Outcome:
     """Record a return notice: the next scheduled installment moves to the end of the hold, if it is due earlier.
 
-    Raises Refused if there is nothing that the merchant could refund, or if a notice is already in force.
+    Raises Refused if there is nothing that the merchant could refund, if a notice is already in force, or if a dispute pauses
+    the plan.
     """
     if order.status is not Status.APPROVED or not order.refundable:
         raise Refused(
             Code.RETURN_NOT_POSSIBLE,
             "The shop has not received any money for this order, so there is nothing to refund.",
+        )
+    if order.paused_at is not None:
+        raise Refused(
+            Code.RETURN_NOT_POSSIBLE,
+            "While a dispute about this order is open, nothing is charged. Add the tracking number to your dispute.",
         )
     if order.return_hold_until is not None and now < order.return_hold_until:
         raise Refused(Code.RETURN_NOT_POSSIBLE, "You have already told us that you sent this order back.")
@@ -66,6 +72,7 @@ def end_hold(
 ) -> tuple[ReturnNotice, tuple[Installment, ...]]:
     """Return the notice as ended by a refund, and the installment back on its old day, or tomorrow if that is later.
 
+    If a dispute moved the installment after the notice, its old day counts as later by the same number of days.
     Nothing moves if the installment was paid, was canceled, or is paused by a dispute.
     """
     ended = replace(notice, ended_at=now)
@@ -75,7 +82,8 @@ def end_hold(
     if item.paid or not item.total or item.charge_at is None or item.failures:
         return ended, ()
     days = Days(zone)
-    day = max(notice.due_on, now.astimezone(zone).date() + timedelta(days=1))
+    later = item.due_on - notice.hold_until.astimezone(zone).date()
+    day = max(notice.due_on + max(later, timedelta(0)), now.astimezone(zone).date() + timedelta(days=1))
     if day >= item.due_on:
         return ended, ()
     back = replace(item, due_on=day, charge_at=days.charge_at(day), remind_at=days.remind_at(day, now))

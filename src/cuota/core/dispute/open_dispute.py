@@ -10,10 +10,12 @@ from uuid import UUID
 from cuota.core import money
 from cuota.core.dispute.claims import Claims, planned
 from cuota.core.dispute.dispute import (
+    MOST_DISPUTES,
     OPEN_WITHIN,
     RESPOND_WITHIN,
     Dispute,
     DisputeKind,
+    DisputeOutcome,
     DisputeParty,
     DisputeReason,
     DisputeStatus,
@@ -57,6 +59,8 @@ def open_dispute(
 ) -> Outcome:
     """Open a dispute. Raises Refused with a sentence for the consumer."""
     _require_possible(order, asked, disputable(order, plan, claims), now)
+    if asked.party is DisputeParty.CONSUMER and (problem := why_no_more(claims)):
+        raise Refused(Code.DISPUTE_NOT_POSSIBLE, problem)
     respond_by = now + RESPOND_WITHIN
     opened = Dispute(
         dispute_id, DisputeKind.DISPUTE, asked.reason, DisputeStatus.OPEN, asked.amount, asked.amount, asked.party, now,
@@ -88,6 +92,15 @@ def open_dispute(
         events=(Event("dispute.opened", asked.amount, str(dispute_id)),),
         at=now,
     )
+
+
+def why_no_more(claims: Claims) -> str:
+    """Return why the consumer cannot open another dispute about the order, or "". The operator can open one for the consumer."""
+    if any(each.outcome is DisputeOutcome.WON for each in claims.closed):
+        return "A dispute about this order was decided for the shop, finally. If you have something new, write to us."
+    if (count := len(claims.closed)) >= MOST_DISPUTES:
+        return f"There were {count} disputes about this order already. To open another one, write to us."
+    return ""
 
 
 def _require_possible(order: Order, asked: DisputeRequest, most: int, now: datetime) -> None:

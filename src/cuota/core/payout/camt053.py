@@ -1,8 +1,8 @@
 """Reads ISO 20022 bank statements: camt.053.001.08, and other versions with the same elements.
 
-A booked debit that names our `EndToEndId` was paid, a booked credit that names it is a returned payment. A debit that is
-itself a reversal, or has a return reason, and the reversal of a whole file are unclear: a person must look at them. All
-entries that name none of our payments and files are ignored.
+A booked debit that names our `EndToEndId` was paid. A booked credit that names it, with a return reason, as a reversal or with
+the code of a return, is a returned payment. A credit without any of these, a debit with one of them, and the reversal of a
+whole file are unclear: a person must look at them. Entries that name none of our payments and files are ignored.
 """
 
 from __future__ import annotations
@@ -62,9 +62,15 @@ def _entry(entry: ET.Element, names: dict[str, str]) -> Iterator[Reported]:
     for name, item in ours:
         cents, currency = _amount(item, names, entry)
         reason = item.findtext("RtrInf/Rsn/Cd", None, names) or item.findtext("RtrInf/Rsn/Prtry", None, names)
+        came_back = reason is not None or reversal or _is_return(entry, names)
         why = (reason or NO_REASON)[:35] if back else None
-        unclear = not back and (reversal or reason is not None)
-        yield Reported(cents, why, payout_id=UUID(name), currency=currency, unclear=unclear)
+        # A credit comes back, and a debit does not.
+        yield Reported(cents, why, payout_id=UUID(name), currency=currency, unclear=back is not came_back)
+
+
+def _is_return(entry: ET.Element, names: dict[str, str]) -> bool:
+    """Return whether the bank calls the entry a return, by its code of the transaction."""
+    return entry.findtext("BkTxCd/Domn/Fmly/SubFmlyCd", "", names) == "RRTN"
 
 
 def _name(item: ET.Element, names: dict[str, str]) -> str:

@@ -73,6 +73,15 @@ class Notice:
 
 # Notices about actions of the merchant, which may happen at any hour, are sent in the consumer's daytime.
 MOVED = frozenset({NoticeKind.REFUNDED, NoticeKind.VOIDED, NoticeKind.EXPIRED})
+# Notices about a payment that is not made yet. They are not sent if the payment was paid, canceled or moved in the meantime.
+ABOUT_NEXT_CHARGE = frozenset(
+    {
+        NoticeKind.REMINDER,
+        NoticeKind.PAYMENT_FAILED,
+        NoticeKind.CONFIRMATION_NEEDED,
+        NoticeKind.CARD_NEEDED,
+    }
+)
 # The consumer waits for these with the phone in hand: they go by text message, even if e-mail is possible.
 AWAITED = frozenset({NoticeKind.REVIEW_APPROVED, NoticeKind.REVIEW_DECLINED})
 

@@ -30,6 +30,7 @@ class About:
     `agreement` is the full text of the agreement, or of the change of the plan. `overtaken` is true if a later message about
     the order says what is left to pay. `payments` is how many payments the plan has. `changed_on` is the day on which the plan was
     last changed for a consumer in hardship. `checkout` is the address of an open checkout, `until` the time of day at which it ends.
+    `charged` is the card of the charge that the message is about, if it is about one.
     """
 
     merchant: str
@@ -44,6 +45,7 @@ class About:
     changed_on: date | None = None
     checkout: str = ""
     until: str = ""
+    charged: str = ""
 
     @property
     def order(self) -> str:
@@ -59,6 +61,11 @@ class About:
     def paying(self) -> str:
         """Return the card that pays, with its last digits if they are known."""
         return self.card or "your card"
+
+    @property
+    def charged_card(self) -> str:
+        """Return the card of the charge that the message is about. The plan may have another card by now."""
+        return self.charged or self.paying
 
     def shown(self, cents: int) -> str:
         """Return an amount in the order's currency."""
@@ -103,7 +110,7 @@ def _back(stands: PlanStanding | None, about: About) -> str:
 
 def _plan_started(notice: Notice, about: About) -> Words:
     amount, left = about.shown(notice.amount), _left(notice.standing, about)
-    text = f"We charged {amount} to {about.paying}: {_which(notice, about)}."
+    text = f"We charged {amount} to {about.charged_card}: {_which(notice, about)}."
     if notice.standing is None:  # a notice of the previous release
         left = f" The next is due on {day(notice.day)}."
     kept = f"Your payment agreement, as you accepted it:\n\n{about.agreement}" if about.agreement else ""
@@ -120,35 +127,35 @@ def _reminder(notice: Notice, about: About) -> Words:
 
 def _payment_received(notice: Notice, about: About) -> Words:
     amount = about.shown(notice.amount)
-    text = f"We charged {amount} to {about.paying}: {_which(notice, about)}."
+    text = f"We charged {amount} to {about.charged_card}: {_which(notice, about)}."
     text += _back(notice.standing, about) + _left(notice.standing, about)
     return Words(f"We received {amount}", f"{text} Your plan and receipts: {about.page}")
 
 
 def _plan_paid_off(notice: Notice, about: About) -> Words:
     amount = about.shown(notice.amount)
-    text = f"We charged {amount} to {about.paying}: {_which(notice, about)}.{_back(notice.standing, about)}"
+    text = f"We charged {amount} to {about.charged_card}: {_which(notice, about)}.{_back(notice.standing, about)}"
     text += " Your plan is paid off: nothing is left to pay. Thank you."
     return Words("Your plan is paid off", f"{text} Your receipts: {about.page}")
 
 
 def _payment_failed(notice: Notice, about: About) -> Words:
     amount = about.shown(notice.amount)
-    text = f"The bank of {about.paying} declined {amount}: {_which(notice, about)}. We try again on {day(notice.day)}."
+    text = f"The bank of {about.charged_card} declined {amount}: {_which(notice, about)}. We try again on {day(notice.day)}."
     subject = f"Your payment of {amount} did not go through"
     return Words(subject, f"{text} Change the card or pay now: {about.page}")
 
 
 def _confirmation_needed(notice: Notice, about: About) -> Words:
     amount = about.shown(notice.amount)
-    text = f"The bank of {about.paying} wants you to confirm {amount}: {_which(notice, about)}."
+    text = f"The bank of {about.charged_card} wants you to confirm {amount}: {_which(notice, about)}."
     text += f" Nothing was charged. Pay it here, and confirm it with your bank: {about.page}"
     return Words(f"Confirm your payment of {amount}", text)
 
 
 def _card_needed(notice: Notice, about: About) -> Words:
     amount = about.shown(notice.amount)
-    text = f"{about.card or 'Your card'} cannot pay {amount}: {_which(notice, about)}."
+    text = f"{about.charged or about.card or 'Your card'} cannot pay {amount}: {_which(notice, about)}."
     text += f" We do not try it again. Give us another card: {about.page}"
     return Words(f"Your payment of {amount} needs another card", text)
 
@@ -162,7 +169,7 @@ def _card_changed(notice: Notice, about: About) -> Words:
 def _moved(subject: str, cause: str, notice: Notice, about: About) -> Words:
     """Describe a void or refund: the cause, the amount that goes back, and the remaining payments."""
     back = _back(notice.standing, about)
-    smaller = notice.standing is not None and notice.standing.left
+    smaller = notice.amount and notice.standing is not None and notice.standing.left
     changed = (
         " Your plan has changed: your last payments are smaller or gone." if smaller and not back else ""
     )

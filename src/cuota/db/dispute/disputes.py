@@ -98,6 +98,7 @@ async def claims(session: Session, merchant_id: UUID, order_id: UUID) -> Claims 
         tuple(each for each in disputes if each.is_open),
         in_force[-1] if in_force else None,
         lost_chargeback(disputes),
+        tuple(each for each in disputes if each.kind is DisputeKind.DISPUTE and not each.is_open),
     )
 
 

@@ -22,7 +22,7 @@ from cuota.db.session import Session
 _OPEN = """INSERT INTO account_sessions AS s (session_hash, created_at, ends_at) VALUES ($1, $2, $3)
     ON CONFLICT (session_hash) DO UPDATE SET created_at = $2, ends_at = $3, phone = NULL, code_hash = NULL,
         code_ends_at = NULL, code_tries = 0, codes_sent = 0, consumer_id = NULL WHERE s.ends_at < $4"""
-_READ = """SELECT session_hash, phone, consumer_id FROM account_sessions
+_READ = """SELECT session_hash, phone, consumer_id, codes_sent FROM account_sessions
     WHERE session_hash = $1 AND ends_at > $2"""
 _CODE_SENT = """UPDATE account_sessions SET phone = $2, code_hash = $3, code_ends_at = $4, code_tries = 0,
     codes_sent = codes_sent + 1, consumer_id = NULL WHERE session_hash = $1 AND codes_sent < $5 RETURNING 1"""
@@ -78,6 +78,7 @@ class AccountSession:
     session_hash: bytes
     phone: str | None
     consumer_id: UUID | None
+    codes_sent: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,15 +30,20 @@ _CHARGES = Nested(
     ("c.charge_id", "c.card_brand", "c.card_last4"),
     "FROM charges c WHERE c.merchant_id = $1 AND c.order_id = due.order_id AND c.state = 'succeeded'",
 )
+# The card of the charge that the message is about, and what became of the installment since.
+_CHARGED = """LEFT JOIN LATERAL (SELECT c.card_brand, c.card_last4 FROM charges c WHERE c.merchant_id = $1
+        AND c.order_id = due.order_id AND c.installment = due.installment AND c.created_at <= due.created_at
+        ORDER BY c.created_at DESC LIMIT 1) x ON true
+    LEFT JOIN installments i ON i.merchant_id = $1 AND i.order_id = due.order_id AND i.number = due.installment"""
 # The recipient is the plan's consumer. An order that was declined or referred has no plan; there the recipient is the consumer of
 # the decision or of the review.
 # A claim sets try_at to the end of its lease. The UPDATE repeats the condition, because SKIP LOCKED alone claims some rows twice.
 _CLAIM = f"""
 UPDATE messages m SET try_at = $3, tries = least(m.tries + 1, 1000) FROM (
-    SELECT order_id, message_id, kind FROM messages WHERE merchant_id = $1 AND try_at <= $2
+    SELECT order_id, message_id, kind, installment, created_at FROM messages WHERE merchant_id = $1 AND try_at <= $2
     ORDER BY try_at LIMIT $4 FOR UPDATE SKIP LOCKED
 ) due JOIN merchants s ON s.merchant_id = $1 JOIN orders o ON o.merchant_id = $1 AND o.order_id = due.order_id
-    LEFT JOIN plans p ON p.merchant_id = $1 AND p.order_id = due.order_id {CARD_JOIN} {_CHARGES.join}
+    LEFT JOIN plans p ON p.merchant_id = $1 AND p.order_id = due.order_id {CARD_JOIN} {_CHARGES.join} {_CHARGED}
     LEFT JOIN LATERAL (SELECT d.reasons, d.credit_limit, d.consumer_id FROM decisions d WHERE {addressee("due.kind")} = 'decision'
         AND d.merchant_id = $1 AND d.order_id = due.order_id AND NOT d.approved ORDER BY d.decided_at DESC LIMIT 1) g ON true
     LEFT JOIN plan_changes h ON due.kind = 'plan_changed' AND h.merchant_id = $1 AND h.order_id = due.order_id
@@ -49,7 +54,8 @@ RETURNING m.merchant_id, m.order_id, m.message_id, m.kind, m.installment, m.amou
     m.tries, m.standing, EXISTS (SELECT 1 FROM messages l WHERE l.merchant_id = $1 AND l.order_id = m.order_id
         AND l.standing IS NOT NULL AND l.message_id > m.message_id) AS overtaken, coalesce(s.display_name, s.name) AS name, o.currency,
     (SELECT d.reference FROM order_details d WHERE d.merchant_id = $1 AND d.order_id = m.order_id) AS reference,
-    p.payer, p.time_zone, {CARD}, {_CHARGES.columns},
+    p.payer, p.time_zone, {CARD}, {_CHARGES.columns}, x.card_brand AS charged_brand, x.card_last4 AS charged_last4,
+    i.charge_at, i.charge_id IS NOT NULL OR i.amount + i.fee = 0 AS nothing_to_pay,
     CASE WHEN m.kind = 'plan_started' THEN p.agreement WHEN m.kind = 'plan_changed' THEN h.text END AS agreement,
     (SELECT count(*) FROM installments i WHERE i.merchant_id = $1 AND i.order_id = m.order_id) AS payments,
     (SELECT max(a.changed_at) FROM plan_changes a WHERE a.merchant_id = $1 AND a.order_id = m.order_id
@@ -101,7 +107,8 @@ class DueMessage:
     `reference` is the merchant's own number of the order. `card` is the card that pays the plan, `cards` are the cards
     that paid so far, by charge. `zone` is the consumer's time zone, `agreement` the agreement that was accepted.
     For a message about a change of the plan, `agreement` is the text of the change. `changed_at` is when the plan was last changed
-    for a consumer in hardship, `payments` how many installments it has. `declined` is the content of the letter about a
+    for a consumer in hardship, `payments` how many installments it has. `charged` is the card of the charge that the message is
+    about; `charge_at` is when its installment is charged next, `nothing_to_pay` whether it was paid or canceled. `declined` is the content of the letter about a
     declined order. `overtaken`: a later message says what is left to pay. `review` is the checkout of an order that was referred
     to a person.
     """
@@ -124,6 +131,9 @@ class DueMessage:
     payments: int = COUNT
     changed_at: datetime | None = None
     review: ReviewedCheckout | None = None
+    charged: str = ""
+    charge_at: datetime | None = None
+    nothing_to_pay: bool = False
 
     @property
     def name(self) -> str:
@@ -182,6 +192,8 @@ def _due_of(row: Row, consumer: Row | None) -> DueMessage:
         row["merchant_id"], row["order_id"], notice, row["tries"], who.get("phone"), who.get("email"), row["name"],
         row["reference"], row["currency"], card, cards, row["time_zone"], row["agreement"], declined, row["overtaken"],
         row["payments"] or COUNT, row["changed_at"], review,
+        card_name(row["charged_brand"], row["charged_last4"]) if row["charged_last4"] else "",
+        row["charge_at"], bool(row["nothing_to_pay"]),
     )  # fmt: skip
 
 

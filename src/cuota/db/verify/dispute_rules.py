@@ -53,7 +53,7 @@ def undecided(disputes: list[StoredDispute]) -> int:
 def returned_by_networks(disputes: list[StoredDispute], ledger: list[Transfer]) -> Counter[UUID]:
     """Return the cents of each charge that lost chargebacks returned, without the part that Cuota bears beyond the plan."""
     parts = Counter[UUID]()
-    voids = [t.amount for t in ledger if t.posting == "chargeback_void"]
+    voids = iter([t.amount for t in ledger if t.posting == "chargeback_void"])
     for each in disputes:
         if each.is_chargeback and each.outcome == "lost" and each.charge_id is not None:
             parts[each.charge_id] += sum(
@@ -61,10 +61,12 @@ def returned_by_networks(disputes: list[StoredDispute], ledger: list[Transfer]) 
                 for t in ledger
                 if t.cause == each.movement_id and t.posting in {"dispute_lost", "fee_returned"}
             )
-    lost = [each for each in disputes if each.is_chargeback and each.outcome == "lost"]
-    for each, amount in zip(lost, voids, strict=False):
-        if each.charge_id is not None:
-            parts[each.charge_id] += amount
+            # A void has a cause of its own. A chargeback has one if the rest of its amount was not refunded, and is no loss.
+            booked = {"dispute_lost", "fee_returned", "chargeback_loss"}
+            if each.amount > sum(
+                t.amount for t in ledger if t.cause == each.movement_id and t.posting in booked
+            ):
+                parts[each.charge_id] += next(voids, 0)
     return parts
 
 

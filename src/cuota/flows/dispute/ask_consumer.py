@@ -7,7 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from cuota.core.dispute.dispute import OPEN_WITHIN, Dispute
-from cuota.core.dispute.open_dispute import disputable
+from cuota.core.dispute.open_dispute import disputable, why_no_more
 from cuota.core.dispute.return_notice import ReturnNotice
 from cuota.db.dispute import disputes
 from cuota.flows.context import Context
@@ -39,11 +39,11 @@ async def disputes_of_order(context: Context, merchant_id: UUID, order_id: UUID)
         return OrderDisputes()
     now: datetime = context.now()
     order = found.order
-    most = disputable(order, found.plan, found.claims)
+    most = 0 if why_no_more(found.claims) else disputable(order, found.plan, found.claims)
     held = order.return_hold_until is not None and now < order.return_hold_until
     return OrderDisputes(
         tuple(await disputes.of_order(context.pool, merchant_id, order_id)),
         tuple(await disputes.returns_of_order(context.pool, merchant_id, order_id)),
         most if not order.disputed and now < order.created_at + OPEN_WITHIN else 0,
-        can_return=order.refundable > 0 and not held,
+        can_return=order.refundable > 0 and not held and order.paused_at is None,
     )

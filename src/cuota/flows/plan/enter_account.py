@@ -85,7 +85,7 @@ async def send_account_code(context: Context, visit: Visit, typed: str, browser:
             context.pool, session_hash, phone, code_hash, ends_at, CODES_A_SESSION
         )
 
-    await text_code(context, _PURPOSE, typed, browser, keep)
+    await text_code(context, _PURPOSE, typed, browser, keep, codes_sent=visit.session.codes_sent)
 
 
 async def check_account_code(context: Context, visit: Visit, typed: str) -> str:

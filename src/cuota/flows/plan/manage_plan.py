@@ -71,7 +71,8 @@ async def pay_early(
         raise Problem(notice=_not_owed(detail.shown.plan, numbers))
     if sum(item.total for item in chosen) != expected:
         raise Problem(notice=CHANGED)
-    if needs_card(detail.shown.plan):
+    # A dispute pauses all payments, so the plan does not say which card was declined. The rules for declined cards still hold.
+    if order.paused_at is None and needs_card(detail.shown.plan):
         raise Problem(notice=OTHER_CARD)
     ask = await count_ask(context, order.order_id, asker, detail.shown.card.card_hash)
     for item in chosen:

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from cuota.core.dates import time_of_day
 from cuota.core.message import Message
-from cuota.core.plan.notice import AWAITED, MOVED, NoticeKind
+from cuota.core.plan.notice import ABOUT_NEXT_CHARGE, AWAITED, MOVED, NoticeKind
 from cuota.core.plan.notice_words import About, Words, letter_words, words
 from cuota.core.plan.payday import Days
 from cuota.core.refusal import Refused
@@ -70,7 +70,7 @@ def _words(context: Context, due: DueMessage) -> Words:
         changed_on = due.changed_at.astimezone(zone).date() if due.changed_at else None
         about = About(
             due.merchant, due.reference, due.currency, page, due.card, due.cards, due.agreement, due.overtaken,
-            due.payments, changed_on,
+            due.payments, changed_on, charged=due.charged,
         )  # fmt: skip
         if due.review is not None:
             ends = due.review.expires_at.astimezone(ZoneInfo(due.review.zone))
@@ -108,12 +108,26 @@ def _waits_until(context: Context, due: DueMessage) -> datetime | None:
     return None if morning == now else morning
 
 
+def _outdated(due: DueMessage) -> bool:
+    """Whether the message announces a charge, or asks for a card, for a payment that was paid, canceled or moved since."""
+    kind = due.notice.kind
+    if kind not in ABOUT_NEXT_CHARGE or due.zone is None:
+        return False
+    if kind is NoticeKind.REMINDER or kind is NoticeKind.PAYMENT_FAILED:
+        next_day = due.charge_at.astimezone(ZoneInfo(due.zone)).date() if due.charge_at else None
+        return due.nothing_to_pay or next_day != due.notice.day
+    return due.nothing_to_pay
+
+
 async def _send_one(context: Context, due: DueMessage) -> None:
     if due.phone is None and due.email is None:
         await messages.settle(context.pool, due, "nobody to send it to", context.now())
         return
     if _too_late(context, due):
         await messages.settle(context.pool, due, "the checkout has ended", context.now())
+        return
+    if _outdated(due):
+        await messages.settle(context.pool, due, "the payment has changed", context.now())
         return
     phone = due.phone
     if phone is not None and await is_stopped(context, phone):

@@ -200,3 +200,16 @@ def test_every_reason_state_outcome_and_party_has_a_text() -> None:
     assert {*dispute_view.STATES, DisputeStatus.CLOSED} == set(DisputeStatus)
     assert set(dispute_view.OUTCOMES) == set(DisputeOutcome)
     assert set(dispute_view.PARTIES) == set(DisputeParty)
+
+
+async def test_an_appeal_that_is_refused_has_an_entry_and_one_that_is_sent_has_its_entry_before(
+    staff: Staff,
+) -> None:
+    dispute = await opened(staff.shop)
+    await decided(staff.shop, dispute, for_consumer=True)
+    await staff.enter(Role.OWNER)
+    assert (await send(staff, dispute, "appeal", "")).status_code == 400
+    assert (await send(staff, dispute, "appeal", "It was delivered.")).status_code == 303
+    page = await staff.open("/desk/audit")
+    assert "was refused" in page.text
+    assert page.text.count(f"A text and 0 files for dispute {dispute.dispute_id}") == 3

@@ -50,7 +50,9 @@ def _page(
     told: str | None = None,
 ) -> Response:
     shown, service = detail.shown, service_of(request)
-    late = sum(item.total for item in overdue(shown.plan))
+    # While a dispute is open, the new card is not charged.
+    paused = shown.order.paused_at is not None
+    late = 0 if paused else sum(item.total for item in overdue(shown.plan))
     lead = f"For your order at {shown.merchant}. You now pay with {plan_card(shown)}."
     context = {
         **common(request, known.visit.secret, "Change the card", lead, known),
@@ -93,7 +95,7 @@ async def change(request: Request, known: Known, detail: PlanDetail) -> Response
 
 def _became(before: PlanDetail, after: PlanDetail) -> str:
     """Return the key of the text about the new card. The plan before and after determines the key."""
-    if not overdue(before.shown.plan):
+    if not overdue(before.shown.plan) or before.shown.order.paused_at is not None:
         return "card"
     if after.shown.order.charging is not None:
         return "card-busy"

@@ -169,16 +169,25 @@ async def accept(request: Request, desk: Desk) -> Response:
 
 
 async def _written(request: Request, desk: Desk, act: WriteAnswer, action: str, said: str) -> Response:
+    """Write the entry of the audit log, and then send the text and the files."""
     shown, context = await _find(request, desk), service_of(request).context
     one = shown.found.dispute
     try:
         files = await asyncio.to_thread(check_files, desk.files)
-        await act(context, desk.merchant_id, one.dispute_id, desk.form.get("text", ""), files)
     except Refused as refused:
         return await _refused(request, desk, refused)
     count = "1 file" if len(files) == 1 else f"{len(files)} files"
-    note = AuditNote(action, f"A text and {count} for dispute {one.dispute_id}", "", shown.found.order_id)
-    await record(context, desk.merchant_id, desk.actor, note)
+    text = f"A text and {count} for dispute {one.dispute_id}"
+    await record(context, desk.merchant_id, desk.actor, AuditNote(action, text, "", shown.found.order_id))
+    try:
+        await act(context, desk.merchant_id, one.dispute_id, desk.form.get("text", ""), files)
+    except Refused as refused:
+        if refused.code is not Code.UNAVAILABLE:
+            note = AuditNote(
+                f"{action}.refused", f"{text} was refused: {refused.message}", "", shown.found.order_id
+            )
+            await record(context, desk.merchant_id, desk.actor, note)
+        return await _refused(request, desk, refused)
     return see_other(f"{DISPUTES}/{one.dispute_id}?said={said}")
 
 

@@ -1,0 +1,112 @@
+"""After a lost chargeback: agreed days go on after a dispute, the books agree, and no cent goes back twice."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+from cuota.core.dispute.dispute import DisputeReason
+from cuota.core.plan.hardship import PausePlan
+from cuota.db.plan import plans
+from cuota.db.plan.card_events import DueEvent
+from cuota.db.verify.recalculate import verify
+from cuota.flows.dispute.answer_dispute import withdraw_dispute
+from cuota.flows.dispute.open_dispute import open_dispute
+from cuota.flows.dispute.report_chargeback import report_chargeback
+from cuota.flows.order.return_money import return_money
+from cuota.flows.plan import manage_plan
+from cuota.flows.plan.change_plan import agree_on_change, preview_change
+from cuota.flows.plan.limit_asks import Asker
+from support.flows.due import settle_all_due
+from support.makers import Merchant, complete
+from support.own_service import Own
+
+PHONE = "2125550187"
+
+
+async def bought(own: Own, shop: Merchant) -> dict[str, Any]:
+    order = await shop.create("100.00")
+    await complete(own.service, shop.merchant_id, order, phone=PHONE)
+    return order
+
+
+async def charge_of(own: Own, order: dict[str, Any], installment: int) -> UUID:
+    [row] = await own.context.pool.fetch(
+        "SELECT charge_id FROM charges WHERE order_id = $1 AND installment = $2 AND state = 'succeeded'",
+        UUID(order["orderId"]),
+        installment,
+    )
+    charge_id: UUID = row["charge_id"]
+    return charge_id
+
+
+async def charged_back(
+    own: Own, shop: Merchant, order: dict[str, Any], charge_id: UUID, cents: int, status: str
+) -> None:
+    """Report a chargeback of a part of a charge. Its reference is its amount."""
+    event = DueEvent(
+        shop.merchant_id, UUID(order["orderId"]), "sandbox", str(uuid4()), "dispute.opened", charge_id, None, "fraudulent",
+        cents, f"CB-{charge_id}-{cents}", status, own.context.now(),
+    )  # fmt: skip
+    await report_chargeback(own.context, event, closes=status in {"won", "lost"})
+
+
+async def paid_early(own: Own, shop: Merchant, order: dict[str, Any], number: int) -> None:
+    ids = shop.merchant_id, UUID(order["orderId"])
+    detail = await manage_plan.find_plan(own.context, own.context.vault.consumer_id(PHONE), *ids)
+    assert detail is not None
+    cents = detail.shown.plan[number - 1].total
+    await manage_plan.pay_early(own.context, detail, [number], cents, Asker(PHONE))
+
+
+async def test_payments_that_were_agreed_on_after_a_lost_chargeback_go_on_after_a_dispute(own: Own) -> None:
+    shop = own.auto_merchant
+    order = await bought(own, shop)
+    ids = shop.merchant_id, UUID(order["orderId"])
+    charge_id = await charge_of(own, order, 1)
+    for status in ("needs_response", "lost"):
+        await charged_back(own, shop, order, charge_id, 2500, status)
+    asked = PausePlan(7)
+    seen = await preview_change(own.context, *ids, asked)
+    mark = seen.found.before.mark
+    await agree_on_change(own.context, *ids, asked, by="Ada", reason="lost the job", mark=mark)
+    dispute = await open_dispute(own.context, *ids, DisputeReason.NOT_RECEIVED, 1000, "Nothing came", ())
+    await withdraw_dispute(own.context, ids[0], dispute.dispute_id)
+    for _ in range(30):
+        own.service.clock.ahead += timedelta(days=3)
+        await settle_all_due(own.context)
+    agreed = await plans.read(own.context.pool, *ids)
+    assert agreed is not None
+    # The card whose bank took a payment back pays nothing more: the consumer is asked for another one on the first day.
+    assert [item.state for item in agreed.found.plan[1:]] == ["overdue"] * 3
+    told = await own.context.pool.fetch(
+        "SELECT 1 FROM messages WHERE kind = 'card_needed' AND installment > 1"
+    )
+    assert len(told) >= 2
+    assert (await verify(own.context.pool)).disagreements == []
+
+
+async def test_a_refund_gives_nothing_back_to_a_charge_that_two_chargebacks_took_whole(own: Own) -> None:
+    shop = own.auto_merchant
+    order = await bought(own, shop)
+    await paid_early(own, shop, order, 2)
+    charge_id = await charge_of(own, order, 2)
+    for cents in (1500, 1000):
+        await charged_back(own, shop, order, charge_id, cents, "needs_response")
+    assert (await shop.move(order, "refund", "75.00")).status_code == 200
+    await return_money(own.context)
+    refunds = await own.context.pool.fetch("SELECT charge_id, amount FROM card_refunds")
+    assert [tuple(row) for row in refunds] == [(await charge_of(own, order, 1), 2500)]
+
+
+async def test_verify_knows_which_lost_chargeback_made_a_void(own: Own) -> None:
+    shop = own.merchant
+    order = await bought(own, shop)
+    assert (await shop.move(order, "capture", "30.00")).status_code == 200
+    await paid_early(own, shop, order, 2)
+    charges = [await charge_of(own, order, number) for number in (1, 2)]
+    for status in ("needs_response", "lost"):
+        for charge_id in charges:
+            await charged_back(own, shop, order, charge_id, 2500, status)
+    assert (await verify(own.context.pool)).disagreements == []
