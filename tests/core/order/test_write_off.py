@@ -17,7 +17,7 @@ from cuota.core.order.order import Order
 from cuota.core.order.refund import refund
 from cuota.core.order.void import void
 from cuota.core.order.write_off import last_day, write_off
-from cuota.core.plan import collection
+from cuota.core.plan import collection, new_card
 from cuota.core.plan.charge import Charge
 from cuota.core.plan.collection import needs_card
 from support.core.collecting import CARD, ZONE
@@ -162,7 +162,7 @@ def test_a_new_card_is_not_charged_automatically_for_a_written_off_installment()
     lost_card = [replace(item, failures=1) if item.number > 1 else item for item in plan()]
     order, then, _ = written_off(lost_card, approved())
     assert needs_card(then)
-    outcome = collection.change_card(order, then, CARD, AT, ids())
+    outcome = new_card.change_card(order, then, CARD, ZONE, AT, ids())
     changed = after(then, outcome)
     assert [item.charge_at for item in changed] == [None, None, AT, AT]
     assert not needs_card([changed[1]])

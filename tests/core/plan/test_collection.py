@@ -14,7 +14,7 @@ from cuota.core.order.movement import MovementKind
 from cuota.core.order.posting import authorization, installment_paid
 from cuota.core.order.refund import refund
 from cuota.core.order.void import void
-from cuota.core.plan import collection, payday
+from cuota.core.plan import collection, new_card, payday
 from cuota.core.plan.card import PlanCard
 from cuota.core.plan.charge import Charge, Origin
 from cuota.core.plan.collection import RETRIES, CardBusy, NothingOwed
@@ -96,7 +96,7 @@ def test_no_second_card_is_charged_while_a_charge_is_in_progress() -> None:
         with pytest.raises(CardBusy):
             collection.begin(order, agreed, number, CARD, charge_id(3), DUE_2)
     with pytest.raises(CardBusy):
-        collection.change_card(order, agreed, CARD, DUE_2, ids())
+        new_card.change_card(order, agreed, CARD, ZONE, DUE_2, ids())
 
 
 def test_a_successful_payment_is_posted_and_the_next_one_is_due_two_weeks_later() -> None:
@@ -226,7 +226,7 @@ def test_the_excess_of_a_charge_after_a_refund_goes_back_to_the_card(cut: int, e
 def test_a_new_card_is_charged_at_once_for_the_overdue_payment_and_on_schedule_for_the_others() -> None:
     failed = after(timed(), said_no(timed(), "card_lost"))
     other = PlanCard("other", "mastercard", "4444")
-    outcome = collection.change_card(on(failed), failed, other, DUE_2 + timedelta(days=2), ids())
+    outcome = new_card.change_card(on(failed), failed, other, ZONE, DUE_2 + timedelta(days=2), ids())
     assert outcome.plan_card == other
     assert [notice.kind for notice in outcome.notices] == [NoticeKind.CARD_CHANGED]
     changed = after(failed, outcome)

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
+from cuota.core.checkout.card import read_card
 from cuota.core.dispute.dispute import DisputeReason
 from cuota.core.plan.hardship import PausePlan
 from cuota.db.plan import plans
@@ -18,6 +19,7 @@ from cuota.flows.order.return_money import return_money
 from cuota.flows.plan import manage_plan
 from cuota.flows.plan.change_plan import agree_on_change, preview_change
 from cuota.flows.plan.limit_asks import Asker
+from support.card import token_of
 from support.flows.due import settle_all_due
 from support.makers import Merchant, complete
 from support.own_service import Own
@@ -110,3 +112,30 @@ async def test_verify_knows_which_lost_chargeback_made_a_void(own: Own) -> None:
         for charge_id in charges:
             await charged_back(own, shop, order, charge_id, 2500, status)
     assert (await verify(own.context.pool)).disagreements == []
+
+
+async def test_a_card_that_is_given_after_a_lost_chargeback_pays_each_payment_on_its_day(own: Own) -> None:
+    shop, context = own.auto_merchant, own.context
+    order = await bought(own, shop)
+    ids = shop.merchant_id, UUID(order["orderId"])
+    charge_id = await charge_of(own, order, 1)
+    for status in ("needs_response", "lost"):
+        await charged_back(own, shop, order, charge_id, 2500, status)
+    detail = await manage_plan.find_plan(context, context.vault.consumer_id(PHONE), *ids)
+    assert detail is not None
+    assert manage_plan.overdue(context, detail) == []
+    token = await token_of(context, read_card("5555555555554444", "12/39", "123", context.now().date()))
+    await manage_plan.change_card(context, detail, token, 0, Asker(PHONE))
+    agreed = await plans.read(context.pool, *ids)
+    assert agreed is not None
+    assert [item.state for item in agreed.found.plan[1:]] == ["scheduled"] * 3
+    for _ in range(30):
+        own.service.clock.ahead += timedelta(days=3)
+        await settle_all_due(own.context)
+    agreed = await plans.read(context.pool, *ids)
+    assert agreed is not None
+    assert [item.state for item in agreed.found.plan[1:]] == ["paid"] * 3
+    paid = await context.pool.fetch(
+        "SELECT created_at FROM charges WHERE state = 'succeeded' ORDER BY created_at"
+    )
+    assert len({row["created_at"].date() for row in paid}) == 4

@@ -106,7 +106,7 @@ async def test_a_card_with_soft_declines_is_charged_six_times_and_another_card_t
     consumer = await consumer_of(own, order_id)
     detail = await find_plan(own.context, consumer, own.auto_merchant.merchant_id, order_id)
     assert detail is not None
-    late = sum(item.total for item in overdue(detail.shown.plan))
+    late = sum(item.total for item in overdue(own.context, detail))
     card = read_card(PAYS, "12/39", "123", second.due_on)
     token = await token_of(own.context, card)
     await change_card(own.context, detail, token, late, Asker("2125550187"))

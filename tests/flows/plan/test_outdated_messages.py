@@ -60,7 +60,7 @@ async def give(own: Own, order_id: UUID, number: str) -> None:
     context, ids = own.context, (own.auto_merchant.merchant_id, order_id)
     detail = await find_plan(context, context.vault.consumer_id(PHONE), *ids)
     assert detail is not None
-    late = sum(item.total for item in overdue(detail.shown.plan))
+    late = sum(item.total for item in overdue(own.context, detail))
     token = await token_of(context, read_card(number, "12/39", "123", context.now().date()))
     await change_card(context, detail, token, late, Asker(PHONE))
 

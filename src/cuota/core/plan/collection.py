@@ -22,8 +22,6 @@ from cuota.core.plan.payday import Days
 # How long to wait after the first, second, ... failed charge. After one more failure, the consumer must give another
 # card.
 RETRIES = (timedelta(hours=6), timedelta(days=1), timedelta(days=3), timedelta(days=5), timedelta(days=7))
-# A consumer gets at most one message about a changed card in this time.
-CARD_TOLD_EVERY = timedelta(days=1)
 NewId = Callable[[], UUID]
 
 
@@ -70,7 +68,7 @@ def remind(
         if item.charge_at is not None and now < item.charge_at and item.number not in ending
     )
     later = [replace(item, remind_at=_reminded_next(order, item, zone, now, ending)) for item in due]
-    return _planned(order, plan, later, notices=notices, now=now)
+    return with_changes(order, plan, later, notices=notices, now=now)
 
 
 def expiring(order: Order, plan: Sequence[Installment]) -> frozenset[int]:
@@ -133,7 +131,7 @@ def begin(
     if allowed_at is not None:
         if origin is Origin.CONSUMER:
             raise CardExhausted
-        return _planned(order, plan, [replace(item, charge_at=allowed_at)], now=now)
+        return with_changes(order, plan, [replace(item, charge_at=allowed_at)], now=now)
     charge = Charge(
         charge_id, item.number, item.total, order.currency, card.token, card.brand, card.last4, origin, card.card_hash,
     )  # fmt: skip
@@ -163,7 +161,7 @@ def give_up(
     needed = Notice(
         new_id(), NoticeKind.CARD_NEEDED, item.number, item.total, item.due_on, Days(zone).daytime(now)
     )
-    return _planned(order, plan, [tried], notices=(needed,), now=now)
+    return with_changes(order, plan, [tried], notices=(needed,), now=now)
 
 
 def paid(
@@ -184,7 +182,7 @@ def paid(
     kind = NoticeKind.PAYMENT_RECEIVED if stands.left else NoticeKind.PLAN_PAID_OFF
     received = Notice(new_id(), kind, item.number, charge.amount, item.due_on, send_at, stands)
     return replace(
-        _planned(order, plan, [done], notices=(received,), now=now, charging=False),
+        with_changes(order, plan, [done], notices=(received,), now=now, charging=False),
         transfers=(
             *posting.recovery(charge.charge_id, lost([item])),
             *posting.installment_paid(charge.charge_id, charge.amount),
@@ -213,7 +211,7 @@ def failed(
     item = plan[charge.installment - 1]
     # Nothing becomes overdue while the order is disputed.
     if charge.origin is not Origin.SCHEDULE or not item.total or order.paused_at is not None:
-        return replace(_planned(order, plan, [], now=now, charging=False), charge_settled=settled)
+        return replace(with_changes(order, plan, [], now=now, charging=False), charge_settled=settled)
     final = is_hard(reason) or item.failures >= len(RETRIES)
     again = None if final else now + RETRIES[item.failures]
     tried = replace(item, failures=item.failures + 1, charge_at=again, remind_at=None)
@@ -221,7 +219,7 @@ def failed(
     kind = NoticeKind.CONFIRMATION_NEEDED if unconfirmed else NoticeKind.PAYMENT_FAILED
     told = _told_of_failure(item, kind, again, zone, now, new_id)
     return replace(
-        _planned(order, plan, [tried], notices=told, now=now, charging=False), charge_settled=settled
+        with_changes(order, plan, [tried], notices=told, now=now, charging=False), charge_settled=settled
     )
 
 
@@ -239,35 +237,6 @@ def _told_of_failure(
     return (Notice(new_id(), kind, item.number, item.total, day, send_at),)
 
 
-def change_card(
-    order: Order,
-    plan: Sequence[Installment],
-    card: PlanCard,
-    now: datetime,
-    new_id: NewId,
-    told_at: datetime | None = None,
-) -> Outcome:
-    """Change the card. The new card pays from now on, and is charged at once for overdue payments.
-
-    `told_at` is when the consumer last got a message about a changed card; there is at most one in CARD_TOLD_EVERY.
-    Raises CardBusy while a charge of the old card is in progress, and NothingOwed if nothing is left to pay.
-    """
-    if order.charging is not None:
-        raise CardBusy
-    waiting = owed(plan) if order.status is Status.APPROVED else []
-    if not waiting:
-        raise NothingOwed
-    # While a dispute is open, nothing is charged automatically.
-    due = [item for item in waiting if item.state == "overdue"] if order.paused_at is None else []
-    overdue = [replace(item, charge_at=now, failures=1) for item in due]
-    # A written-off payment waits for the consumer. It no longer needs another card, and is not charged automatically.
-    unasked = [replace(item, failures=len(RETRIES) + 1) for item in waiting if item.state == "written_off"]
-    first = waiting[0]
-    told = Notice(new_id(), NoticeKind.CARD_CHANGED, first.number, first.total, first.due_on, now)
-    notices = () if told_at is not None and now - told_at < CARD_TOLD_EVERY else (told,)
-    return replace(_planned(order, plan, [*overdue, *unasked], notices=notices, now=now), plan_card=card)
-
-
 def wait_longer(order: Order, now: datetime) -> Outcome:
     """Postpone the next lookup of an unanswered charge, so that other orders come first."""
     return Outcome(order=replace(order, charging_since=now), at=now)
@@ -277,10 +246,10 @@ def reschedule(order: Order, plan: Sequence[Installment], now: datetime) -> Outc
     """Correct `collect_at` if it differs from the plan. Return None if it is already correct."""
     if order.collect_at == next_at(plan):
         return None
-    return _planned(order, plan, [], now=now)
+    return with_changes(order, plan, [], now=now)
 
 
-def _planned(
+def with_changes(
     order: Order,
     plan: Sequence[Installment],
     changes: Sequence[Installment],

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from cuota.core.checkout.ending import Charging
 from cuota.core.installment import Installment, owed
 from cuota.core.order.outcome import Outcome
-from cuota.core.plan import collection
+from cuota.core.plan import new_card
 from cuota.core.plan.card import PlanCard
 from cuota.core.plan.collection import CardBusy, CardExhausted, NothingOwed, needs_card
 from cuota.db.checkout import consumers
@@ -139,9 +140,10 @@ async def _pay_next(context: Context, merchant_id: UUID, order_id: UUID, item: I
         raise Problem(notice=NOT_ALL) from None
 
 
-def overdue(plan: Sequence[Installment]) -> list[Installment]:
+def overdue(context: Context, detail: PlanDetail) -> list[Installment]:
     """Return the installments that a new card is charged for at once."""
-    return [item for item in owed(plan) if item.state == "overdue"]
+    shown = detail.shown
+    return new_card.due_for_new_card(shown.order, shown.plan, ZoneInfo(shown.zone), context.now())
 
 
 async def change_card(
@@ -192,15 +194,16 @@ async def _change(
     """Store the plan's new card. Return the overdue installments, which are charged at once. Raises Problem."""
 
     def decide(agreed: Agreed) -> Outcome:
-        if sum(item.total for item in overdue(agreed.plan)) != expected:
+        due = new_card.due_for_new_card(agreed.order, agreed.plan, agreed.zone, context.now())
+        if sum(item.total for item in due) != expected:
             raise Problem(notice=CHANGED)
-        return collection.change_card(
-            agreed.order, agreed.plan, new, context.now(), context.new_id, agreed.card_told
+        return new_card.change_card(
+            agreed.order, agreed.plan, new, agreed.zone, context.now(), context.new_id, agreed.card_told
         )
 
     try:
         changed = (await settle(context, merchant_id, order_id, decide, plans.read)).outcome.installments
-        return tuple(item for item in changed if item.charge_at is not None)
+        return tuple(item for item in changed if item.charge_at is not None and item.failures)
     except CardBusy:
         raise Problem(notice=BUSY) from None
     except NothingOwed:

@@ -13,7 +13,7 @@ from cuota.db.plan.accounts import PlanDetail
 from cuota.flows.afterwards import afterwards
 from cuota.flows.checkout.allow_card import OTHER_CARD
 from cuota.flows.checkout.take_step import Problem
-from cuota.flows.context import utc_now
+from cuota.flows.context import Context, utc_now
 from cuota.flows.plan import manage_plan
 from cuota.flows.plan.limit_asks import Limited
 from cuota.flows.plan.manage_plan import change_card, find_plan, overdue
@@ -50,9 +50,7 @@ def _page(
     told: str | None = None,
 ) -> Response:
     shown, service = detail.shown, service_of(request)
-    # While a dispute is open, the new card is not charged.
-    paused = shown.order.paused_at is not None
-    late = 0 if paused else sum(item.total for item in overdue(shown.plan))
+    late = sum(item.total for item in overdue(service.context, detail))
     lead = f"For your order at {shown.merchant}. You now pay with {plan_card(shown)}."
     context = {
         **common(request, known.visit.secret, "Change the card", lead, known),
@@ -89,14 +87,15 @@ async def change(request: Request, known: Known, detail: PlanDetail) -> Response
     became = "card"
     with afterwards("which text the page shows"):
         ids = detail.shown.order.merchant_id, detail.shown.order.order_id
-        became = _became(detail, await find_plan(context, known.consumer_id, *ids) or detail)
+        after = await find_plan(context, known.consumer_id, *ids) or detail
+        became = _became(context, detail, after)
     return see_other(plan_path(detail, became))
 
 
-def _became(before: PlanDetail, after: PlanDetail) -> str:
+def _became(context: Context, before: PlanDetail, after: PlanDetail) -> str:
     """Return the key of the text about the new card. The plan before and after determines the key."""
-    if not overdue(before.shown.plan) or before.shown.order.paused_at is not None:
+    if not overdue(context, before):
         return "card"
     if after.shown.order.charging is not None:
         return "card-busy"
-    return "card-declined" if overdue(after.shown.plan) else "card-paid"
+    return "card-declined" if overdue(context, after) else "card-paid"

@@ -124,7 +124,8 @@ def next_words(shown: ShownPlan, now: datetime) -> str:
 
 def overdue_words(shown: ShownPlan, item: Installment, now: datetime) -> str:
     """Return the text that a payment is overdue, and whether its card will be charged again automatically."""
-    was = f"{amount(shown, item.total)} was due on {day(item.due_on)}."
+    today = now.astimezone(ZoneInfo(shown.zone)).date()
+    was = f"{amount(shown, item.total)} {'is' if item.due_on > today else 'was'} due on {day(item.due_on)}."
     if item.written_off_at is not None:
         return f"{was} It is written off: no card is charged for it any more. You still owe it, and can pay it here."
     if item.charge_at is None:
