@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -149,3 +149,20 @@ async def test_a_return_with_the_trace_number_of_another_bank_fits_no_payment(ow
     assert back.trace is not None
     other = replace(back, trace="99999999" + back.trace[8:])
     assert await record_report(bank.context, bank.rail, [other]) == (0, 0, [other])
+
+
+async def test_an_incoming_payment_whose_reference_looks_like_a_payout_is_ignored(own: Own) -> None:
+    bank = FileBank(own.context, "pain001")
+    entries = read_camt053(statement(booked("CRDT", "9.99", uuid4().hex)))
+    assert entries[0].unclear
+    assert await record_report(bank.context, bank.rail, entries) == (0, 0, [])
+
+
+async def test_an_unclear_entry_about_a_payout_is_shown_to_a_person(own: Own) -> None:
+    await on_monday(own)
+    bank = FileBank(own.context, "pain001")
+    payout_id = await make_payout(bank.context, own.merchant.merchant_id)
+    await send_payouts(bank.context)
+    await bank.make()
+    entries = read_camt053(statement(booked("CRDT", "123.45", payout_id.hex)))
+    assert await record_report(bank.context, bank.rail, entries) == (0, 0, entries)

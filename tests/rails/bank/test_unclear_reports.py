@@ -56,3 +56,8 @@ def test_a_statement_may_be_in_utf_16() -> None:
 def test_an_encoding_that_the_parser_does_not_have_is_refused(encoding: str) -> None:
     with pytest.raises(BadReport, match="not complete XML"):
         read_camt053(f"<?xml version='1.0' encoding='{encoding}'?><Document/>".encode())
+
+
+def test_the_refusal_of_a_document_type_says_so() -> None:
+    with pytest.raises(BadReport, match=r"^The file declares a document type"):
+        read_camt053(b'<!DOCTYPE x [<!ENTITY a "aaaa">]><x>&a;</x>')

@@ -33,6 +33,8 @@ def read_camt053(content: bytes) -> list[Reported]:
     """Return our payments in a statement. Raises BadReport."""
     try:
         root = ET.fromstring(content, parser=ET.XMLParser(target=_NoDoctype()))  # noqa: S314, a document type is refused
+    except BadReport:
+        raise
     except (ET.ParseError, LookupError, ValueError) as error:
         # An unknown or unsupported encoding is a LookupError or a ValueError.
         raise BadReport(f"The file is not complete XML: {error}.") from None

@@ -58,7 +58,12 @@ async def claim_across(
     """
     found: list[Any] = []
     if known := _known(session, due):
-        found = await _claim(session, known, claim, now, lease, limit)
+        try:
+            found = await _claim(session, known, claim, now, lease, limit)
+        except NodeLost:
+            # The next claim asks which nodes are up.
+            _memory(session).pop(due, None)
+            raise
     if len(found) < limit:
         merchants = await _read_due(session, due, now)
         found += await _claim(session, merchants, claim, now, lease, limit - len(found))

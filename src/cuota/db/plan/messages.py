@@ -108,9 +108,9 @@ class DueMessage:
     that paid so far, by charge. `zone` is the consumer's time zone, `agreement` the agreement that was accepted.
     For a message about a change of the plan, `agreement` is the text of the change. `changed_at` is when the plan was last changed
     for a consumer in hardship, `payments` how many installments it has. `charged` is the card of the charge that the message is
-    about; `charge_at` is when its installment is charged next, `nothing_to_pay` whether it was paid or canceled. `declined` is the content of the letter about a
-    declined order. `overtaken`: a later message says what is left to pay. `review` is the checkout of an order that was referred
-    to a person.
+    about; `charge_at` is when its installment is charged next, `nothing_to_pay` whether it was paid or canceled. `declined` is the
+    content of the letter about a declined order. `overtaken`: a later message says what is left to pay. `review` is the checkout of
+    an order that was referred to a person.
     """
 
     merchant_id: UUID

@@ -42,6 +42,8 @@ async def record_report(
     for each in found:
         about = await rail.books.report(each, context.now())
         known += about
+        if not about and await _is_foreign(rail, each):
+            continue
         if not about:
             unknown.append(each)
         elif each.reason is None:
@@ -50,3 +52,10 @@ async def record_report(
             returned += len(about)
     await queued.look_up(context.pool, known, context.now())
     return paid, returned, unknown
+
+
+async def _is_foreign(rail: FileBankRail, entry: Reported) -> bool:
+    """Return whether this is an incoming payment of somebody else, whose reference only looks like a payout's."""
+    if not entry.unclear or entry.payout_id is None:
+        return False
+    return await rail.books.find(entry.payout_id) is None
