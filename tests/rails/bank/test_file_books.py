@@ -12,7 +12,7 @@ import pytest
 
 from cuota.core.payout.bank_order import Credit, Originator
 from cuota.core.payout.bank_report import Reported
-from cuota.core.payout.nacha import trace_of
+from cuota.core.payout.nacha import MOST_CENTS, MOST_FILE_CENTS, trace_of
 from cuota.rails.bank import file_books
 from cuota.rails.bank.file_books import FileBooks
 from support.own_service import Own
@@ -168,3 +168,13 @@ async def test_account_numbers_are_encrypted_in_the_queue_and_in_the_file(
     assert "123456789" in (await books.content(1) or "")
     for value in (value for row in rows for value in row.values()):
         assert b"123456789" not in (value if isinstance(value, bytes) else str(value).encode())
+
+
+async def test_payments_that_exceed_the_sum_of_one_file_go_into_two(own: Own, books: FileBooks) -> None:
+    now = own.context.now()
+    for _ in range(101):
+        await books.order(credit(MOST_CENTS), now)
+    assert await books.make("nacha", now, DAY) == [1, 2]
+    files = await books.files(10)
+    assert [(each.number, each.payments) for each in files] == [(2, 1), (1, 100)]
+    assert all(each.amount <= MOST_FILE_CENTS for each in files)

@@ -16,6 +16,7 @@ from cuota.core.payout.bank_order import BadCredit, Credit, Originator, plain
 CREDITS_ONLY = "220"
 CHECKING_CREDIT = "22"
 MOST_CENTS = 10**10 - 1
+MOST_FILE_CENTS = 10**12 - 1
 _LINE = 94
 _BLOCK = 10
 # A letter or digit distinguishes several files of one day.
@@ -35,7 +36,7 @@ def nacha_file(
     hashed = sum(int(credit.routing[:8]) for credit in payments) % 10**10
     total = sum(credit.amount for credit in payments)
     sums = f"{hashed:010d}{0:012d}{total:012d}"
-    if total >= 10**12:
+    if total > MOST_FILE_CENTS:
         raise BadCredit("a NACHA file can hold at most 9,999,999,999.99; make two files")
     lines.append(
         f"8{CREDITS_ONLY}{count:06d}{sums}{_company_id(originator)}{'':19}{'':6}{originator.routing[:8]}{_BATCH:07d}"

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from cuota.core.payout.bank_order import Credit, Originator
 from cuota.core.payout.bank_report import Reported
-from cuota.core.payout.nacha import nacha_file
+from cuota.core.payout.nacha import MOST_FILE_CENTS, nacha_file
 from cuota.core.payout.pain001 import pain001_file
 from cuota.rails.stores import RailDatabase, RailVault
 
@@ -32,9 +32,13 @@ _ORDER = """INSERT INTO bank_files.payments (payout_id, name, routing, account, 
 _FIND = """SELECT p.amount, p.file_number, p.paid_at, p.returned_at, p.reason, f.effective, f.content IS NOT NULL AS written
     FROM bank_files.payments p LEFT JOIN bank_files.files f ON f.number = p.file_number WHERE p.payout_id = $1"""
 # The file's number is the primary key. If two commands run at once, one fails and claims nothing.
+# A file takes as many payments as its sum allows. The rest goes into the next file.
 _CLAIM = """WITH waiting AS (
-    SELECT payout_id FROM bank_files.payments WHERE file_number IS NULL AND ($5::uuid[] IS NULL OR payout_id = ANY ($5))
-    ORDER BY order_number LIMIT $4 FOR UPDATE
+    SELECT p.payout_id FROM (
+        SELECT payout_id, sum(amount) OVER (ORDER BY order_number) AS total FROM bank_files.payments
+        WHERE file_number IS NULL AND ($5::uuid[] IS NULL OR payout_id = ANY ($5)) ORDER BY order_number LIMIT $4
+    ) q JOIN bank_files.payments p ON p.payout_id = q.payout_id
+    WHERE q.total <= $6 AND p.file_number IS NULL ORDER BY p.order_number FOR UPDATE OF p
 ), made AS (
     INSERT INTO bank_files.files (number, format, made_at, effective)
     SELECT coalesce((SELECT max(number) FROM bank_files.files), 0) + 1, $1, $2, $3
@@ -137,7 +141,8 @@ class FileBooks:
         No file is made twice: raises UniqueViolation if another command is first.
         """
         made = await self._write()
-        while await self._books.execute(_CLAIM, kind, now, effective, MOST_PAYMENTS, only) != "UPDATE 0":
+        limits = MOST_PAYMENTS, only, MOST_FILE_CENTS
+        while await self._books.execute(_CLAIM, kind, now, effective, *limits) != "UPDATE 0":
             made += await self._write()
         return made
 
