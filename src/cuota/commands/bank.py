@@ -150,8 +150,9 @@ def _problem(each: Reported) -> str:
 
 def _name(each: Reported) -> str:
     named = each.payout_id or each.trace or f"file {each.file_number}"
-    amount = f"{money.text_of(each.amount)} {each.currency}".replace(" USD", "")
-    return f"{named} {amount} {each.reason or ('unclear' if each.unclear else 'paid')}"
+    currency = "" if each.currency == money.CURRENCY else f" {each.currency}"
+    what = each.reason or ("unclear" if each.unclear else "paid")
+    return f"{named} {money.text_of(each.amount)}{currency} {what}"
 
 
 def _facts(file: BankFile) -> dict[str, object]:

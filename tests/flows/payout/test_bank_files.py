@@ -63,13 +63,19 @@ async def on_monday(own: Own) -> None:
         )
 
 
-@pytest.mark.parametrize("kind", ["nacha", "pain001"])
-async def test_a_return_that_is_reported_after_the_last_look_is_credited_once(own: Own, kind: str) -> None:
+async def in_a_file(own: Own, kind: str) -> tuple[FileBank, UUID]:
+    """Return the bank and a payout whose payment is in its first file."""
     await on_monday(own)
     bank = FileBank(own.context, kind)
     payout_id = await make_payout(bank.context, own.merchant.merchant_id)
     await send_payouts(bank.context)
     assert await bank.make() == ([1], 0)
+    return bank, payout_id
+
+
+@pytest.mark.parametrize("kind", ["nacha", "pain001"])
+async def test_a_return_that_is_reported_after_the_last_look_is_credited_once(own: Own, kind: str) -> None:
+    bank, payout_id = await in_a_file(own, kind)
     bank.at += timedelta(minutes=5)
     await send_payouts(bank.context)
     if kind == "pain001":
@@ -120,31 +126,19 @@ async def test_a_payment_to_an_account_that_was_rejected_meanwhile_goes_into_no_
 
 
 async def test_a_payment_that_is_in_a_file_cannot_be_withdrawn(own: Own) -> None:
-    await on_monday(own)
-    bank = FileBank(own.context, "nacha")
-    payout_id = await make_payout(bank.context, own.merchant.merchant_id)
-    await send_payouts(bank.context)
-    assert await bank.make() == ([1], 0)
+    bank, payout_id = await in_a_file(own, "nacha")
     assert await bank.rail.books.withdraw([payout_id]) == []
 
 
 async def test_a_statement_in_another_currency_pays_no_payout(own: Own) -> None:
-    await on_monday(own)
-    bank = FileBank(own.context, "pain001")
-    payout_id = await make_payout(bank.context, own.merchant.merchant_id)
-    await send_payouts(bank.context)
-    await bank.make()
+    bank, payout_id = await in_a_file(own, "pain001")
     text = statement(booked("DBIT", "123.45", payout_id.hex)).replace(b'Ccy="USD"', b'Ccy="JPY"')
     paid, returned, unknown = await record_report(bank.context, bank.rail, read_camt053(text))
     assert (paid, returned, len(unknown)) == (0, 0, 1)
 
 
 async def test_a_return_with_the_trace_number_of_another_bank_fits_no_payment(own: Own) -> None:
-    await on_monday(own)
-    bank = FileBank(own.context, "nacha")
-    payout_id = await make_payout(bank.context, own.merchant.merchant_id)
-    await send_payouts(bank.context)
-    await bank.make()
+    bank, payout_id = await in_a_file(own, "nacha")
     back = await bank.returned(payout_id, "nacha")
     assert back.trace is not None
     other = replace(back, trace="99999999" + back.trace[8:])
@@ -159,10 +153,6 @@ async def test_an_incoming_payment_whose_reference_looks_like_a_payout_is_ignore
 
 
 async def test_an_unclear_entry_about_a_payout_is_shown_to_a_person(own: Own) -> None:
-    await on_monday(own)
-    bank = FileBank(own.context, "pain001")
-    payout_id = await make_payout(bank.context, own.merchant.merchant_id)
-    await send_payouts(bank.context)
-    await bank.make()
+    bank, payout_id = await in_a_file(own, "pain001")
     entries = read_camt053(statement(booked("CRDT", "123.45", payout_id.hex)))
     assert await record_report(bank.context, bank.rail, entries) == (0, 0, entries)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
+from cuota.core import money
+
 
 class BadReport(ValueError):
     """The file is not a bank's report of this format, or is damaged. The text says what is wrong and where."""
@@ -24,7 +26,7 @@ class Reported:
     payout_id: UUID | None = None
     trace: str | None = None
     file_number: int | None = None
-    currency: str = "USD"
+    currency: str = money.CURRENCY
     unclear: bool = False
 
 

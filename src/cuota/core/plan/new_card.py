@@ -12,7 +12,7 @@ from cuota.core.order.outcome import Outcome
 from cuota.core.plan.card import PlanCard
 from cuota.core.plan.collection import RETRIES, CardBusy, NewId, NothingOwed, with_changes
 from cuota.core.plan.notice import Notice, NoticeKind
-from cuota.core.plan.payday import Days
+from cuota.core.plan.payday import timed
 
 # A consumer gets at most one message about a changed card in this time.
 CARD_TOLD_EVERY = timedelta(days=1)
@@ -50,21 +50,12 @@ def change_card(
     waiting = owed(plan) if order.status is Status.APPROVED else []
     if not waiting:
         raise NothingOwed
-    due, days = due_for_new_card(order, plan, zone, now), Days(zone)
+    due = due_for_new_card(order, plan, zone, now)
     overdue = [replace(item, charge_at=now, failures=1) for item in due]
-    # While a dispute is open, nothing gets a day on which it is charged.
-    later = [
-        item for item in waiting if item.state == "overdue" and item not in due and order.paused_at is None
-    ]
-    planned = [
-        replace(
-            item,
-            charge_at=days.charge_at(item.due_on),
-            remind_at=days.remind_at(item.due_on, now),
-            failures=0,
-        )
-        for item in later
-    ]
+    # While a dispute is open, no payment gets a day on which it is charged.
+    failed = [item for item in waiting if item.state == "overdue"] if order.paused_at is None else []
+    later = timed([item for item in failed if item not in due], zone, now)
+    planned = [replace(item, failures=0) for item in later]
     # A written-off payment waits for the consumer. It no longer needs another card, and is not charged automatically.
     unasked = [replace(item, failures=len(RETRIES) + 1) for item in waiting if item.state == "written_off"]
     first = waiting[0]

@@ -8,11 +8,11 @@ from datetime import datetime
 from uuid import UUID
 
 from cuota.db.cluster.across import fetch_across
+from cuota.db.payout import holds
 from cuota.db.session import Session
 
 _READ = """SELECT merchant_id, payout_id, account_id, status, held_at IS NOT NULL AND released_at IS NULL AS held
     FROM payouts WHERE payout_id = ANY ($1::uuid[])"""
-_HELD = """SELECT 1 FROM settlements WHERE merchant_id = $1 AND (unapproved_since IS NOT NULL OR held_since IS NOT NULL)"""
 _REFUSED = "SELECT bank_account_is_refused($1, $2) AS refused"
 # A payout that was released before cannot be held again. It goes back into the queue, and waits there.
 _HOLD = """UPDATE payouts SET held_at = $3, try_at = NULL, tries = 0
@@ -41,7 +41,8 @@ async def must_wait(session: Session, payout: QueuedPayout) -> bool:
     """Return whether this payout must not be paid now: it or its merchant is held, or its account was rejected."""
     if payout.held or payout.status != "created":
         return True
-    if await session.fetchrow(_HELD, payout.merchant_id) is not None:
+    of_merchant = await holds.read(session, payout.merchant_id)
+    if of_merchant.unapproved_since or of_merchant.held_since:
         return True
     row = await session.fetchrow(_REFUSED, payout.merchant_id, payout.account_id)
     return row is not None and bool(row["refused"])

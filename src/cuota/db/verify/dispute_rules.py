@@ -56,17 +56,14 @@ def returned_by_networks(disputes: list[StoredDispute], ledger: list[Transfer]) 
     voids = iter([t.amount for t in ledger if t.posting == "chargeback_void"])
     for each in disputes:
         if each.is_chargeback and each.outcome == "lost" and each.charge_id is not None:
-            parts[each.charge_id] += sum(
-                t.amount
-                for t in ledger
-                if t.cause == each.movement_id and t.posting in {"dispute_lost", "fee_returned"}
-            )
-            # A void has a cause of its own. A chargeback has one if the rest of its amount was not refunded, and is no loss.
-            booked = {"dispute_lost", "fee_returned", "chargeback_loss"}
-            if each.amount > sum(
-                t.amount for t in ledger if t.cause == each.movement_id and t.posting in booked
-            ):
-                parts[each.charge_id] += next(voids, 0)
+            own = Counter[str]()
+            for t in ledger:
+                if t.cause == each.movement_id:
+                    own[t.posting] += t.amount
+            back = own["dispute_lost"] + own["fee_returned"]
+            # A chargeback that was neither refunded whole nor lost by Cuota has voided its rest. The void has another cause.
+            voided = each.amount > back + own["chargeback_loss"]
+            parts[each.charge_id] += back + (next(voids, 0) if voided else 0)
     return parts
 
 

@@ -69,8 +69,10 @@ async def move(
             return None
         _refuse_repeat(found, asked)
         outcome = decide(found, movement_id)
-        # The message is stored with the time of its sending, so that no job looks at it before the morning.
-        return replace(outcome, notices=in_daytime(outcome.notices, found.zone))
+        # The message is stored with the time of its sending, so that no job looks at it before the morning. A capture has none.
+        return (
+            replace(outcome, notices=in_daytime(outcome.notices, found.zone)) if outcome.notices else outcome
+        )
 
     try:
         done = await settle(context, merchant_id, order_id, decide_here, _reading(asked), keep)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -42,24 +42,27 @@ async def send_messages(context: Context) -> int:
     places = asyncio.Semaphore(AT_ONCE)
 
     async def send(due: DueMessage) -> None:
-        morning = _waits_until(context, due)
-        # A message that waits uses no rail. All of them together are postponed with one statement.
-        async with contextlib.nullcontext() if morning else places:
-            try:
-                if morning:
-                    await messages.wait_for_day(context.pool, due, morning)
-                else:
-                    await _send_one(context, due)
-            except (Refused, *GONE) as problem:
-                # The database is away or busy. The lease of the message ends, and it is sent again with the same key.
-                facts = {"orderId": str(due.order_id), "problem": type(problem).__name__}
-                log.warning("message waits", extra={"facts": facts})
-            except Exception:
-                # A message that cannot be sent does not stop the others. Its lease ends, and it is retried.
-                log.exception("message failed", extra={"facts": {"orderId": str(due.order_id)}})
+        if morning := _waits_until(context, due):
+            # A message that waits uses no rail. All of them together are postponed with one statement.
+            await messages.wait_for_day(context.pool, due, morning)
+            return
+        async with places:
+            await _send_one(context, due)
 
-    await asyncio.gather(*(send(due) for due in claimed))
+    await asyncio.gather(*(_without_stopping_others(due, send) for due in claimed))
     return len(claimed)
+
+
+async def _without_stopping_others(due: DueMessage, send: Callable[[DueMessage], Awaitable[None]]) -> None:
+    try:
+        await send(due)
+    except (Refused, *GONE) as problem:
+        # The database is away or busy. The lease of the message ends, and it is sent again with the same key.
+        facts = {"orderId": str(due.order_id), "problem": type(problem).__name__}
+        log.warning("message waits", extra={"facts": facts})
+    except Exception:
+        # A message that cannot be sent does not stop the others. Its lease ends, and it is retried.
+        log.exception("message failed", extra={"facts": {"orderId": str(due.order_id)}})
 
 
 def _words(context: Context, due: DueMessage) -> Words:

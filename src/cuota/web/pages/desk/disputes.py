@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import partial
 from uuid import UUID
 
 from starlette.requests import Request
@@ -145,6 +147,21 @@ async def _refused(request: Request, desk: Desk, refused: Refused) -> Response:
     return _page(request, desk, await _find(request, desk), errors, notice, status_of(refused))
 
 
+async def _recorded(
+    context: Context, desk: Desk, note: AuditNote, what: str, act: Callable[[], Awaitable[object]]
+) -> None:
+    """Write the entry of the audit log, and then act. A refusal of `what` gets an entry of its own, and is raised."""
+    await record(context, desk.merchant_id, desk.actor, note)
+    try:
+        await act()
+    except Refused as refused:
+        if refused.code is not Code.UNAVAILABLE:
+            text = f"{what} was refused: {refused.message}"
+            told = replace(note, action=f"{note.action}.refused", subject=text)
+            await record(context, desk.merchant_id, desk.actor, told)
+        raise
+
+
 @allowed(Action.READ_DISPUTES, Action.ANSWER_DISPUTES)
 async def accept(request: Request, desk: Desk) -> Response:
     """Write the entry of the audit log, and then accept the dispute. A second click changes nothing."""
@@ -156,14 +173,10 @@ async def accept(request: Request, desk: Desk) -> Response:
     one = shown.found.dispute
     amount = money.shown(one.amount, shown.found.currency)
     note = AuditNote("dispute.accept", f"Accepted a dispute about {amount}", reason, shown.found.order_id)
-    await record(context, desk.merchant_id, desk.actor, note)
+    act = partial(accept_dispute, context, desk.merchant_id, one.dispute_id)
     try:
-        await accept_dispute(context, desk.merchant_id, one.dispute_id)
+        await _recorded(context, desk, note, f"Accepting a dispute about {amount}", act)
     except Refused as refused:
-        if refused.code is not Code.UNAVAILABLE:
-            text = f"Accepting a dispute about {amount} was refused: {refused.message}"
-            note = AuditNote("dispute.accept.refused", text, reason, shown.found.order_id)
-            await record(context, desk.merchant_id, desk.actor, note)
         return await _refused(request, desk, refused)
     return see_other(f"{DISPUTES}/{one.dispute_id}?said=accepted")
 
@@ -178,15 +191,11 @@ async def _written(request: Request, desk: Desk, act: WriteAnswer, action: str, 
         return await _refused(request, desk, refused)
     count = "1 file" if len(files) == 1 else f"{len(files)} files"
     text = f"A text and {count} for dispute {one.dispute_id}"
-    await record(context, desk.merchant_id, desk.actor, AuditNote(action, text, "", shown.found.order_id))
+    note = AuditNote(action, text, "", shown.found.order_id)
+    send = partial(act, context, desk.merchant_id, one.dispute_id, desk.form.get("text", ""), files)
     try:
-        await act(context, desk.merchant_id, one.dispute_id, desk.form.get("text", ""), files)
+        await _recorded(context, desk, note, text, send)
     except Refused as refused:
-        if refused.code is not Code.UNAVAILABLE:
-            note = AuditNote(
-                f"{action}.refused", f"{text} was refused: {refused.message}", "", shown.found.order_id
-            )
-            await record(context, desk.merchant_id, desk.actor, note)
         return await _refused(request, desk, refused)
     return see_other(f"{DISPUTES}/{one.dispute_id}?said={said}")
 
