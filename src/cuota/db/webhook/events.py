@@ -25,10 +25,14 @@ OWN_ADDRESS = UUID(int=0)
 _WAITING = "SELECT DISTINCT merchant_id FROM outbox"
 _FEED = "INSERT INTO feeds (merchant_id, last_position) VALUES ($1, 0) ON CONFLICT DO NOTHING"
 # The feed's row is the lock. Only the holder numbers committed events, so no reader can miss a position that is filled
-# later.
+# later. The lock on the endpoints waits for a change that is not committed yet, and reads the result of the change. A change that
+# comes later waits for this statement, and then finds the new deliveries.
 _PUBLISH = """
 WITH mine AS (
     SELECT last_position FROM feeds WHERE merchant_id = $1 FOR UPDATE SKIP LOCKED
+), registered AS MATERIALIZED (
+    SELECT w.endpoint_id, w.url FROM mine m JOIN webhook_endpoints w ON w.merchant_id = $1 AND w.state <> 'deleted'
+    ORDER BY w.endpoint_id FOR SHARE OF w
 ), taken AS (
     DELETE FROM outbox o USING mine WHERE o.merchant_id = $1 AND (o.order_id, o.sequence) IN (
         SELECT order_id, sequence FROM outbox WHERE merchant_id = $1 ORDER BY order_id, sequence LIMIT $2
@@ -50,8 +54,7 @@ WITH mine AS (
     INSERT INTO deliveries (merchant_id, order_id, sequence, receiver, position, url, host, state, try_at, created_at)
     SELECT $1, n.order_id, n.sequence, r.receiver, n.position, r.url, split_part(r.url, '/', 3), 'pending', $3, $3
     FROM numbered n CROSS JOIN LATERAL (
-        SELECT w.endpoint_id AS receiver, w.url FROM webhook_endpoints w
-            WHERE w.merchant_id = $1 AND w.state <> 'deleted'
+        SELECT w.endpoint_id AS receiver, w.url FROM registered w
         UNION ALL
         SELECT $4::uuid, d.document #>> '{merchant,statusCallbackUrl}' FROM order_details d
             WHERE d.merchant_id = $1 AND d.order_id = n.order_id

@@ -23,26 +23,33 @@ LAST = 2**62
 
 # Replays events. A replay uses the endpoint's current URL and skips deleted endpoints. It skips deliveries that a worker may have
 # claimed at this moment, and makes deliveries that wait for a retry due at once. `LEAST` has the same purpose as in `_RECORD`.
-_AGAIN = """WITH held AS MATERIALIZED (
+# Like publishing (events.py), a replay locks the endpoints, so that no change of an endpoint is missed.
+_AGAIN = """WITH known AS MATERIALIZED (
+    SELECT w.endpoint_id, w.url, w.state FROM webhook_endpoints w WHERE w.merchant_id = $1
+    ORDER BY w.endpoint_id FOR SHARE
+), held AS MATERIALIZED (
     SELECT d.order_id, d.receiver, d.sequence FROM feed f JOIN deliveries d
         ON d.merchant_id = $1 AND d.order_id = f.order_id AND d.sequence = f.sequence
     WHERE f.merchant_id = $1 AND f.position > $4 AND f.position <= $5 AND LEAST(f.position, $5) = f.position
         AND ($3::uuid IS NULL OR d.receiver = $3)
         AND NOT (d.state = 'pending' AND d.tries > d.failed AND d.try_at > $2 AND d.try_at <= $6)
-        AND NOT EXISTS (SELECT FROM webhook_endpoints w WHERE w.merchant_id = $1 AND w.endpoint_id = d.receiver
-            AND w.state = 'deleted')
+        AND d.receiver <> ALL (ARRAY(SELECT k.endpoint_id FROM known k WHERE k.state = 'deleted'))
     ORDER BY d.order_id, d.receiver, d.sequence FOR NO KEY UPDATE OF d
 )
 UPDATE deliveries d SET state = 'pending', tries = 0, failed = 0, try_at = $2, settled_at = NULL,
-    claimed_by = NULL, (url, host) = (SELECT t.url, split_part(t.url, '/', 3) FROM (SELECT COALESCE((SELECT w.url
-        FROM webhook_endpoints w WHERE w.merchant_id = $1 AND w.endpoint_id = d.receiver), d.url) AS url) t)
+    claimed_by = NULL, (url, host) = (SELECT t.url, split_part(t.url, '/', 3) FROM (SELECT COALESCE((SELECT k.url
+        FROM known k WHERE k.endpoint_id = d.receiver), d.url) AS url) t)
     FROM held h WHERE d.merchant_id = $1 AND d.order_id = h.order_id AND d.receiver = h.receiver
         AND d.sequence = h.sequence RETURNING 1"""
 # Adds deliveries for events that happened before the endpoint was registered.
-_ADDRESS = """INSERT INTO deliveries
+_ADDRESS = """WITH known AS MATERIALIZED (
+    SELECT w.endpoint_id, w.url FROM webhook_endpoints w
+    WHERE w.merchant_id = $1 AND w.endpoint_id = $3 AND w.state <> 'deleted' FOR SHARE
+)
+INSERT INTO deliveries
     (merchant_id, order_id, sequence, receiver, position, url, host, state, try_at, created_at)
-    SELECT $1, f.order_id, f.sequence, w.endpoint_id, f.position, w.url, split_part(w.url, '/', 3), 'pending', $2, $2
-    FROM feed f JOIN webhook_endpoints w ON w.merchant_id = $1 AND w.endpoint_id = $3 AND w.state <> 'deleted'
+    SELECT $1, f.order_id, f.sequence, k.endpoint_id, f.position, k.url, split_part(k.url, '/', 3), 'pending', $2, $2
+    FROM feed f CROSS JOIN known k
     WHERE f.merchant_id = $1 AND f.position > $4 AND f.position <= $5
     ORDER BY f.order_id, f.sequence ON CONFLICT DO NOTHING RETURNING 1"""
 _PARK = """WITH held AS MATERIALIZED (
@@ -75,5 +82,5 @@ async def send_again(
 
 
 async def park(session: Session, merchant_id: UUID, receiver: UUID, now: datetime) -> None:
-    """Park all pending deliveries of a receiver that was deleted. A later replay can still send them."""
+    """Park all pending deliveries of a receiver. Call this in the transaction that deletes the receiver."""
     await session.fetchrow(_PARK, merchant_id, receiver, now)

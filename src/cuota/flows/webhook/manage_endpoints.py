@@ -137,6 +137,8 @@ async def _changed(
             raise endpoint_not_found()
         changed = to(found)
         await endpoints.update(connection, changed)
+        if changed.state == "deleted":
+            await replays.park(connection, merchant_id, endpoint_id, context.now())
         if changed != found:
             await _record(context, connection, action, found, changed, cause)
     return changed
@@ -225,7 +227,6 @@ async def remove(context: Context, merchant_id: UUID, endpoint_id: UUID, cause: 
         return replace(found, state="deleted")
 
     await _changed(context, merchant_id, endpoint_id, to, "webhooks.remove", cause)
-    await replays.park(context.pool, merchant_id, endpoint_id, context.now())
 
 
 async def send_test(context: Context, merchant_id: UUID, endpoint_id: UUID) -> Attempt:
