@@ -78,9 +78,6 @@ class HardshipDisputeWalk(DisputeWalk):
     def the_consumer_pays_any(self, data: st.DataObject) -> None:
         self.pay(data.draw(st.sampled_from(sorted(self.book.plan)), label="number"))
 
-    def no_card_is_charged_by_itself_after_a_lost_chargeback(self) -> None:
-        """A change gives payments days again. On its day, the flow asks for another card (flows/plan/collect_installments.py)."""
-
     @invariant()
     def the_numbers_have_no_gaps_and_a_change_only_makes_payments_later(self) -> None:
         assert sorted(self.book.plan) == list(range(1, len(self.book.plan) + 1))

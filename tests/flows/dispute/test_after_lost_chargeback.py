@@ -6,12 +6,16 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
+import pytest
+
 from cuota.core.checkout.card import read_card
 from cuota.core.dispute.dispute import DisputeReason
 from cuota.core.plan.hardship import PausePlan
 from cuota.db.plan import plans
 from cuota.db.plan.card_events import DueEvent
 from cuota.db.verify.recalculate import verify
+from cuota.flows.checkout.allow_card import OTHER_CARD
+from cuota.flows.checkout.take_step import Problem
 from cuota.flows.dispute.answer_dispute import withdraw_dispute
 from cuota.flows.dispute.open_dispute import open_dispute
 from cuota.flows.dispute.report_chargeback import report_chargeback
@@ -19,6 +23,7 @@ from cuota.flows.order.return_money import return_money
 from cuota.flows.plan import manage_plan
 from cuota.flows.plan.change_plan import agree_on_change, preview_change
 from cuota.flows.plan.limit_asks import Asker
+from cuota.web.pages.account.view import next_words
 from support.card import token_of
 from support.flows.due import settle_all_due
 from support.makers import Merchant, complete
@@ -139,3 +144,72 @@ async def test_a_card_that_is_given_after_a_lost_chargeback_pays_each_payment_on
         "SELECT created_at FROM charges WHERE state = 'succeeded' ORDER BY created_at"
     )
     assert len({row["created_at"].date() for row in paid}) == 4
+
+
+async def new_card(own: Own, shop: Merchant, order: dict[str, Any]) -> None:
+    """Give the plan a card with another number than the first one."""
+    ids = shop.merchant_id, UUID(order["orderId"])
+    detail = await manage_plan.find_plan(own.context, own.context.vault.consumer_id(PHONE), *ids)
+    assert detail is not None
+    today = own.context.now().date()
+    token = await token_of(own.context, read_card("5555555555554444", "12/39", "123", today))
+    await manage_plan.change_card(own.context, detail, token, 0, Asker(PHONE))
+
+
+async def paid_on_three_days(own: Own, shop: Merchant, order: dict[str, Any]) -> None:
+    """Let the time pass, and check that the last three payments are paid on three different days."""
+    for _ in range(30):
+        own.service.clock.ahead += timedelta(days=3)
+        await settle_all_due(own.context)
+    agreed = await plans.read(own.context.pool, shop.merchant_id, UUID(order["orderId"]))
+    assert agreed is not None
+    assert [item.state for item in agreed.found.plan[1:]] == ["paid"] * 3
+    paid = await own.context.pool.fetch("SELECT created_at FROM charges WHERE state = 'succeeded'")
+    assert len({row["created_at"].date() for row in paid}) == 4
+    assert (await verify(own.context.pool)).disagreements == []
+
+
+async def told_of_card(own: Own) -> int:
+    return len(await own.context.pool.fetch("SELECT 1 FROM messages WHERE kind = 'card_needed'"))
+
+
+async def test_a_card_that_was_given_before_the_loss_pays_the_other_payments_on_their_days(own: Own) -> None:
+    shop = own.auto_merchant
+    order = await bought(own, shop)
+    charge_id = await charge_of(own, order, 1)
+    await charged_back(own, shop, order, charge_id, 2500, "needs_response")
+    await new_card(own, shop, order)
+    await charged_back(own, shop, order, charge_id, 2500, "lost")
+    assert await told_of_card(own) == 0
+    await paid_on_three_days(own, shop, order)
+
+
+async def test_a_card_that_is_given_during_a_dispute_after_a_loss_pays_on_the_days(own: Own) -> None:
+    shop = own.auto_merchant
+    order = await bought(own, shop)
+    ids = shop.merchant_id, UUID(order["orderId"])
+    charge_id = await charge_of(own, order, 1)
+    for status in ("needs_response", "lost"):
+        await charged_back(own, shop, order, charge_id, 2500, status)
+    dispute = await open_dispute(own.context, *ids, DisputeReason.NOT_RECEIVED, 1000, "Nothing came", ())
+    await new_card(own, shop, order)
+    await withdraw_dispute(own.context, ids[0], dispute.dispute_id)
+    await paid_on_three_days(own, shop, order)
+
+
+async def test_after_a_loss_the_next_payment_is_not_overdue_and_asks_for_another_card(own: Own) -> None:
+    shop = own.auto_merchant
+    order = await bought(own, shop)
+    charge_id = await charge_of(own, order, 1)
+    for status in ("needs_response", "lost"):
+        await charged_back(own, shop, order, charge_id, 2500, status)
+    assert await told_of_card(own) == 1
+    ids = shop.merchant_id, UUID(order["orderId"])
+    detail = await manage_plan.find_plan(own.context, own.context.vault.consumer_id(PHONE), *ids)
+    assert detail is not None
+    assert [item.state for item in detail.shown.plan[1:]] == ["scheduled"] * 3
+    assert detail.shown.needs_card
+    assert "another card is needed" in next_words(detail.shown, own.context.now())
+    with pytest.raises(Problem) as raised:
+        await manage_plan.pay_early(own.context, detail, [2], 2500, Asker(PHONE))
+    assert raised.value.notice == OTHER_CARD

@@ -21,6 +21,7 @@ from cuota.rails.card.protocol import CardEvent, CardEventKind, ChargebackReply
 from cuota.rails.card.rails import CardRails
 from cuota.rails.unavailable import RailUnavailable
 from support.disputes import disputed
+from support.flows.due import settle_all_due
 from support.own_service import Own
 
 OPENED = (CardEventKind.DISPUTE_OPENED, "needs_response")
@@ -107,7 +108,7 @@ async def test_a_lost_chargeback_also_takes_the_amount_captured_after_it_opened(
     assert tuple(row) == (2500, 0, 0)
 
 
-async def test_no_card_is_charged_after_a_lost_chargeback_when_another_dispute_of_the_order_ends(
+async def test_the_card_is_not_charged_after_a_lost_chargeback_when_another_dispute_of_the_order_ends(
     own: Own,
 ) -> None:
     ids, charge_id = await an_order(own)
@@ -115,10 +116,16 @@ async def test_no_card_is_charged_after_a_lost_chargeback_when_another_dispute_o
     await report(own, ids, charge_id, OPENED, LOST)
     await withdraw_dispute(own.context, ids[0], other.dispute_id)
     assert [each.is_open for each in await all_of(own, ids)] == [False, False]
+    for _ in range(20):
+        own.service.clock.ahead += timedelta(days=3)
+        await settle_all_due(own.context)
     async with own.owner() as owner:
-        sql = "SELECT count(*) FROM installments WHERE order_id = $1 AND charge_at IS NOT NULL"
-        assert await owner.fetchval(sql, ids[1]) == 0
-        assert await owner.fetchval("SELECT collect_at FROM orders WHERE order_id = $1", ids[1]) is None
+        charges = "SELECT count(*) FROM charges WHERE order_id = $1"
+        assert await owner.fetchval(charges, ids[1]) == 1
+        states = (
+            "SELECT count(*) FROM installments WHERE order_id = $1 AND failures > 0 AND charge_at IS NULL"
+        )
+        assert await owner.fetchval(states, ids[1]) == 3
 
 
 @pytest.mark.parametrize("kinds", [(OPENED, WON), (WON, OPENED), (WON, CHANGED, WON)])

@@ -12,7 +12,7 @@ from cuota.core.dispute.chargeback import (
     open_chargeback,
     win_chargeback,
 )
-from cuota.core.dispute.claims import Claims, after_refund, lost_chargeback
+from cuota.core.dispute.claims import Claims, after_refund
 from cuota.core.dispute.close_dispute import MerchantFees, close_dispute, withdraw
 from cuota.core.dispute.dispute import Dispute, DisputeKind, DisputeParty, DisputeReason
 from cuota.core.dispute.evidence import Evidence
@@ -54,7 +54,7 @@ class DisputedBook(Book):
         """Return the order's open claims, as a flow reads them."""
         in_force = [each for each in self.returns.values() if each.ended_at is None]
         returned = in_force[-1] if in_force else None
-        return Claims(UTC, tuple(self.open), returned, lost_chargeback(self.disputes.values()))
+        return Claims(UTC, tuple(self.open), returned)
 
     def save(self, outcome: Outcome) -> Outcome:
         """Apply an outcome, including its changes of disputes."""

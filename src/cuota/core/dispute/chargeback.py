@@ -18,7 +18,7 @@ from cuota.core.dispute.dispute import (
     DisputeStatus,
     dispute_edge,
 )
-from cuota.core.dispute.pause import pause, without_schedule
+from cuota.core.dispute.pause import pause
 from cuota.core.installment import Installment, next_at, owed, room
 from cuota.core.order import posting
 from cuota.core.order.event import Event
@@ -162,14 +162,17 @@ def lose_chargeback(
     """Record a chargeback that the consumer won; the consumer already has the money. Raises Refused.
 
     The captured part of the payment counts as refunded, and the uncaptured part as voided. Cuota bears the plan's fee,
-    and the amount that an earlier refund returned to the consumer. After that, no card is charged automatically.
+    and the amount that an earlier refund returned to the consumer. The other payments keep their days. A card whose bank took a
+    payment back is not charged any more (flows/plan/collect_installments.py), so the consumer is asked for another one.
     """
     step = dispute_edge(dispute, "network_decides")
     item = _paid_by(plan, dispute.charge_id)
     part = _parts(order, dispute, item)
     cause, void_id = new_id(), new_id()
-    after = _plan_after_loss(plan, item, part)
+    cutting = tuple(_without(each, part) if each == item else each for each in plan)
     shrunk = _give_way(order, plan, dispute, claims, part.refunded, cause, now)
+    left, moved = resumed(_after_loss(shrunk.order, dispute, part), cutting, claims, now)
+    after = planned(cutting, moved)
     moves = _moves_of_loss(part, cause, void_id, now)
     released = 0 if part.refunded else dispute.withheld
     done = replace(
@@ -180,7 +183,7 @@ def lose_chargeback(
     )
     return_fee = fee_to_return(fees.terms, fees.paid, order.refunded + part.refunded) if part.refunded else 0
     return Outcome(
-        order=_after_loss(shrunk.order, dispute, part),
+        order=left,
         movement=moves[0] if moves else None,
         more_movements=tuple(moves[1:]),
         installments=tuple(new for old, new in zip(plan, after, strict=True) if old != new),
@@ -192,7 +195,7 @@ def lose_chargeback(
             *posting.chargeback_void(void_id, part.voided),
             *posting.merchant_fee_returned(cause, return_fee),
         ),
-        notices=_ask_for_payment(after, now, new_id),
+        notices=_ask_for_card(after, now, new_id) if dispute.charge_id in claims.of_card else (),
         events=(*shrunk.events, *_events_of_loss(dispute, moves, step.event, released)),
         at=now,
     )
@@ -219,24 +222,14 @@ def _give_way(
     return shrink(before, plan, claims, overlap, cause) if overlap else before
 
 
-def _plan_after_loss(
-    plan: Sequence[Installment], item: Installment | None, part: _Parts
-) -> tuple[Installment, ...]:
-    back = part.refunded + part.voided
-    cutting = tuple(_without(each, back, part.fee) if each == item else each for each in plan)
-    return planned(cutting, without_schedule(cutting))
-
-
 def _after_loss(order: Order, dispute: Dispute, part: _Parts) -> Order:
-    free = replace(
+    return replace(
         less_open(order, dispute),
         charged_back=order.charged_back - dispute.withheld,
         refunded=order.refunded + part.refunded,
         voided=order.voided + part.voided,
         fee_returned=order.fee_returned + part.fee,
-        collect_at=None,
     )
-    return free if free.open_disputes else replace(free, paused_at=None)
 
 
 def _events_of_loss(
@@ -256,16 +249,17 @@ def _paid_by(plan: Sequence[Installment], charge_id: UUID | None) -> Installment
     return next((item for item in plan if item.paid and item.charge_id == charge_id), None)
 
 
-def _without(item: Installment, amount: int, fee: int) -> Installment:
+def _without(item: Installment, part: _Parts) -> Installment:
     """Return the installment whose payment the network took back. That amount counts as returned to the card."""
-    back = amount + fee
-    return replace(item, amount=item.amount - amount, fee=item.fee - fee, returned=item.returned + back)
+    amount = part.refunded + part.voided
+    back = item.returned + amount + part.fee
+    return replace(item, amount=item.amount - amount, fee=item.fee - part.fee, returned=back)
 
 
-def _ask_for_payment(
+def _ask_for_card(
     plan: Sequence[Installment], now: datetime, new_id: Callable[[], UUID]
 ) -> tuple[Notice, ...]:
-    """Ask the consumer to pay the remaining amount on the account page."""
+    """Ask the consumer for another card, if something is left to pay."""
     left = owed(plan)[:1]
     return tuple(
         Notice(new_id(), NoticeKind.CARD_NEEDED, item.number, item.total, item.due_on, now) for item in left

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from uuid import UUID
@@ -29,16 +29,14 @@ from cuota.core.order.outcome import Outcome
 class Claims:
     """The disputes of an order that are not closed, the return notice in force, and the consumer's time zone.
 
-    `closed` are the consumer's own disputes that are closed.
-    `lost_chargeback`: a card's bank has finally taken back a payment of the order, so no card is charged automatically
-      any more.
+    `closed` are the consumer's own disputes that are closed. `of_card` are the charges that the plan's present card paid.
     """
 
     zone: tzinfo
     disputes: tuple[Dispute, ...] = ()
     returned: ReturnNotice | None = None
-    lost_chargeback: bool = False
     closed: tuple[Dispute, ...] = ()
+    of_card: frozenset[UUID] = frozenset()
 
     @property
     def of_consumer(self) -> Dispute | None:
@@ -54,13 +52,6 @@ class Claims:
                 # A charge can have several chargebacks, each of a part.
                 taken[each.charge_id] += each.amount
         return dict(taken)
-
-
-def lost_chargeback(disputes: Iterable[Dispute]) -> bool:
-    """Return whether one of an order's disputes is a lost chargeback."""
-    return any(
-        each.kind is DisputeKind.CHARGEBACK and each.outcome is DisputeOutcome.LOST for each in disputes
-    )
 
 
 def planned(plan: Sequence[Installment], changes: Sequence[Installment]) -> tuple[Installment, ...]:
@@ -81,10 +72,7 @@ def resumed(
     """Return the order and the plan's changes after a dispute has closed. Nothing resumes while another one is open."""
     if order.open_disputes or order.paused_at is None:
         return order, ()
-    # After a lost chargeback no payment has a day on which a card is charged (`without_schedule`), unless the operator and the
-    # consumer agreed on a change of the plan since. Those payments have no failure, and their days go on.
-    scheduled = [item for item in plan if not item.failures] if claims.lost_chargeback else plan
-    moved = resume(scheduled, claims.zone, order.paused_at, now)
+    moved = resume(plan, claims.zone, order.paused_at, now)
     return replace(order, paused_at=None, collect_at=next_at(planned(plan, moved))), moved
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
 
 from cuota.core.installment import Installment, owed
+from cuota.core.plan.collection import RETRIES
 from cuota.core.plan.payday import Days
 
 
@@ -24,7 +25,7 @@ def resume(
 ) -> tuple[Installment, ...]:
     """Return the unpaid installments with their new days: later by the days of the pause, and not before tomorrow.
 
-    A payment that had failed before the pause is retried tomorrow.
+    A payment that had failed before the pause is retried tomorrow. A payment that had used up its retries is not.
     """
     days = Days(zone)
     today = now.astimezone(zone).date()
@@ -35,23 +36,15 @@ def resume(
         if item.written_off_at is not None:
             continue
         day = item.due_on + later
-        if item.failures:
-            moved.append(replace(item, due_on=day, charge_at=days.charge_at(tomorrow)))
+        if item.failures > len(RETRIES):
+            moved.append(replace(item, due_on=day))
+        elif item.failures:
+            # Earlier releases marked payments as failed before their day, after a lost chargeback.
+            again = max(tomorrow, item.due_on)
+            moved.append(replace(item, due_on=day, charge_at=days.charge_at(again)))
         else:
             day = max(day, tomorrow)
             moved.append(
                 replace(item, due_on=day, charge_at=days.charge_at(day), remind_at=days.remind_at(day, now))
             )
     return tuple(moved)
-
-
-def without_schedule(plan: Sequence[Installment]) -> tuple[Installment, ...]:
-    """Return the unpaid installments without automatic charges: the consumer must pay them.
-
-    This is done after a lost chargeback, because a card whose bank took back a payment is not charged again.
-    """
-    return tuple(
-        replace(item, charge_at=None, remind_at=None, failures=max(item.failures, 1))
-        for item in owed(plan)
-        if item.written_off_at is None
-    )

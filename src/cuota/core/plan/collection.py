@@ -50,17 +50,24 @@ def needs_card(plan: Sequence[Installment]) -> bool:
 
 
 def remind(
-    order: Order, plan: Sequence[Installment], zone: tzinfo, now: datetime, new_id: NewId
+    order: Order,
+    plan: Sequence[Installment],
+    zone: tzinfo,
+    now: datetime,
+    new_id: NewId,
+    *,
+    refused: bool = False,
 ) -> Outcome | None:
     """Return the outcome of the reminders that are due, or None if no reminder is due.
 
+    `refused`: the card must not be charged any more, so the consumer is asked for another one.
     There is no reminder for a payment that is already due, nor for a payment that will be canceled before its day because the
     authorization ends first.
     """
     due = [item for item in owed(plan) if item.remind_at is not None and item.remind_at <= now]
     if not due:
         return None
-    kind = NoticeKind.CARD_NEEDED if needs_card(plan) else NoticeKind.REMINDER
+    kind = NoticeKind.CARD_NEEDED if refused or needs_card(plan) else NoticeKind.REMINDER
     ending = expiring(order, plan)
     notices = tuple(
         Notice(new_id(), kind, item.number, item.total, item.due_on, now)
@@ -150,8 +157,8 @@ def give_up(
 ) -> Outcome | None:
     """Handle a due payment whose card had a hard decline: ask for another card instead of charging.
 
-    `refused`: the card had a final decline in another plan. Returns None if no payment is due or the card may still
-      pay.
+    `refused`: the card had a final decline, or its bank took a payment back. Returns None if no payment is due or the card may
+    still pay.
     """
     due = [item for item in owed(plan) if item.charge_at is not None and item.charge_at <= now]
     if order.charging is not None or not due or not (refused or needs_card(plan)):

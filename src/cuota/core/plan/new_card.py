@@ -23,7 +23,7 @@ def due_for_new_card(
 ) -> list[Installment]:
     """Return the installments that a new card is charged for at once: the overdue ones. None while a dispute is open.
 
-    After a lost chargeback, all unpaid installments wait for another card, and the day of some of them has not come.
+    After a lost chargeback, earlier releases marked all unpaid installments as failed, also those whose day has not come.
     """
     if order.paused_at is not None:
         return []

@@ -8,7 +8,7 @@ from operator import itemgetter
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from cuota.core.dispute.claims import Claims, lost_chargeback
+from cuota.core.dispute.claims import Claims
 from cuota.core.dispute.dispute import (
     Dispute,
     DisputeKind,
@@ -20,6 +20,7 @@ from cuota.core.dispute.dispute import (
 from cuota.core.dispute.return_notice import ReturnNotice
 from cuota.db.cluster.across import fetch_across
 from cuota.db.order.claim_tables import DISPUTE
+from cuota.db.plan.plans import CARD_JOIN
 from cuota.db.pool import Row
 from cuota.db.session import Session
 
@@ -30,7 +31,9 @@ _OF_ORDER = f"""SELECT {COLUMNS} FROM disputes d WHERE d.merchant_id = $1 AND d.
     ORDER BY d.opened_at, d.dispute_id"""
 _RETURNS = """SELECT r.return_id, r.carrier, r.tracking, r.noticed_at, r.hold_until, r.installment, r.due_on, r.ended_at
     FROM return_notices r WHERE r.merchant_id = $1 AND r.order_id = $2 ORDER BY r.noticed_at, r.return_id"""
-_ZONE = "SELECT time_zone FROM plans WHERE merchant_id = $1 AND order_id = $2"
+_PLAN = f"""SELECT p.time_zone, ARRAY(SELECT c.charge_id FROM charges c WHERE c.merchant_id = $1 AND c.order_id = $2
+        AND c.state = 'succeeded' AND c.card_token = coalesce(p.card_token, k.card_token)) AS of_card
+    FROM plans p {CARD_JOIN} WHERE p.merchant_id = $1 AND p.order_id = $2"""
 _FIND = f"SELECT d.order_id, {COLUMNS} FROM disputes d WHERE d.merchant_id = $1 AND d.dispute_id = $2"
 _BY_REFERENCE = (
     f"""SELECT {COLUMNS} FROM disputes d WHERE d.merchant_id = $1 AND d.order_id = $2 AND d.reference = $3"""
@@ -87,7 +90,7 @@ async def claims(session: Session, merchant_id: UUID, order_id: UUID) -> Claims 
 
     Read the order before this call. If the order changes in between, its version is outdated, so nothing is saved.
     """
-    row = await session.fetchrow(_ZONE, merchant_id, order_id)
+    row = await session.fetchrow(_PLAN, merchant_id, order_id)
     if row is None:
         return None
     disputes = await of_order(session, merchant_id, order_id)
@@ -97,8 +100,8 @@ async def claims(session: Session, merchant_id: UUID, order_id: UUID) -> Claims 
         ZoneInfo(row["time_zone"]),
         tuple(each for each in disputes if each.is_open),
         in_force[-1] if in_force else None,
-        lost_chargeback(disputes),
         tuple(each for each in disputes if each.kind is DisputeKind.DISPUTE and not each.is_open),
+        frozenset(row["of_card"]),
     )
 
 

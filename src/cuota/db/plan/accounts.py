@@ -11,12 +11,13 @@ from cuota.core.installment import Installment
 from cuota.core.order.order import Order
 from cuota.core.plan.card import PlanCard
 from cuota.core.plan.change import PlanChange
+from cuota.core.plan.collection import needs_card
 from cuota.db.merchant.merchants import SHOWN_NAME
 from cuota.db.nested import Nested
 from cuota.db.old_rows import deleting
 from cuota.db.order.columns import MONEY, PLAN, order_of, plan_of
 from cuota.db.plan.plan_changes import CHANGES, changes_of
-from cuota.db.plan.plans import CARD, CARD_JOIN, card_of
+from cuota.db.plan.plans import CARD, CARD_JOIN, ENDED, card_of
 from cuota.db.session import Session
 
 _OPEN = """INSERT INTO account_sessions AS s (session_hash, created_at, ends_at) VALUES ($1, $2, $3)
@@ -33,7 +34,7 @@ _VERIFIED = """UPDATE account_sessions SET consumer_id = $2, code_hash = NULL, s
 _END = "DELETE FROM account_sessions WHERE session_hash = $1"
 _FORGET = deleting("account_sessions", "session_hash", "ends_at < $1")
 
-_SHOWN = f"""{MONEY}, {PLAN.columns}, {CARD}, p.agreed_at, p.time_zone, {SHOWN_NAME} AS merchant,
+_SHOWN = f"""{MONEY}, {PLAN.columns}, {CARD}, {ENDED} AS card_ended, p.agreed_at, p.time_zone, {SHOWN_NAME} AS merchant,
     m.support_email, m.support_url, d.reference
 FROM plans p JOIN orders o ON o.merchant_id = $1 AND o.order_id = p.order_id JOIN merchants m ON m.merchant_id = $1
     JOIN order_details d ON d.merchant_id = $1 AND d.order_id = p.order_id {CARD_JOIN} {PLAN.join}"""
@@ -83,7 +84,7 @@ class AccountSession:
 
 @dataclass(frozen=True, slots=True)
 class ShownPlan:
-    """One plan as shown to its consumer."""
+    """One plan as shown to its consumer. `card_ended`: its card must never be charged again."""
 
     order: Order
     plan: tuple[Installment, ...]
@@ -94,6 +95,12 @@ class ShownPlan:
     reference: str
     support_email: str | None
     support_url: str | None
+    card_ended: bool = False
+
+    @property
+    def needs_card(self) -> bool:
+        """Whether the plan needs another card, because its card had a hard decline or a chargeback."""
+        return self.card_ended or needs_card(self.plan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,5 +227,5 @@ async def plan_of_consumer(
 def _shown(row: Any) -> ShownPlan:
     return ShownPlan(
         order_of(row), plan_of(row), card_of(row), row["agreed_at"], row["time_zone"],
-        row["merchant"], row["reference"], row["support_email"], row["support_url"],
+        row["merchant"], row["reference"], row["support_email"], row["support_url"], row["card_ended"],
     )  # fmt: skip

@@ -24,14 +24,16 @@ CARD_JOIN = """LEFT JOIN LATERAL (SELECT c.card_token, c.card_brand, c.card_last
     AND c.merchant_id = $1 AND c.order_id = p.order_id AND c.state = 'succeeded' ORDER BY c.created_at DESC LIMIT 1) k ON true"""
 # A bank's reasons for "never charge this card again".
 _FINAL = ", ".join(f"'{reason}'" for reason in sorted(FINAL_FOR_CARD))
+# Whether the card must never be charged again for this plan: its bank said so, or won a chargeback of one of its payments.
+ENDED = f"""EXISTS (SELECT FROM charges c WHERE c.merchant_id = $1 AND c.order_id = p.order_id
+        AND c.card_token = coalesce(p.card_token, k.card_token) AND (c.reason IN ({_FINAL}) OR EXISTS (SELECT FROM disputes d
+            WHERE d.merchant_id = $1 AND d.order_id = p.order_id AND d.charge_id = c.charge_id AND d.kind = 'chargeback'
+                AND d.outcome = 'lost')))"""
 _PLANS = f"""{MONEY}, {PLAN.columns}, p.consumer_id AS payer_id, p.time_zone, {CARD}, (SELECT max(m.created_at) FROM messages m
     WHERE m.merchant_id = $1 AND m.order_id = o.order_id AND m.kind = 'card_changed') AS card_told,
     ARRAY(SELECT c.created_at FROM charges c WHERE c.merchant_id = $1 AND c.order_id = o.order_id AND c.state = 'failed'
         AND c.card_token = coalesce(p.card_token, k.card_token) ORDER BY c.created_at DESC LIMIT {MOST_ATTEMPTS}) AS declined_at,
-    EXISTS (SELECT FROM charges c WHERE c.merchant_id = $1 AND c.order_id = o.order_id
-        AND c.card_token = coalesce(p.card_token, k.card_token) AND (c.reason IN ({_FINAL}) OR EXISTS (SELECT FROM disputes d
-            WHERE d.merchant_id = $1 AND d.order_id = o.order_id AND d.charge_id = c.charge_id AND d.kind = 'chargeback'
-                AND d.outcome = 'lost'))) AS ended
+    {ENDED} AS ended
 FROM orders o JOIN plans p ON p.merchant_id = $1 AND p.order_id = o.order_id {CARD_JOIN} {PLAN.join}
 WHERE o.merchant_id = $1 AND o.status = 'Approved'"""
 _AGREED = f"SELECT {_PLANS} AND o.order_id = $2"

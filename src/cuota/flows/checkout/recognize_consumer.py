@@ -53,7 +53,7 @@ async def find_offer(context: Context, checkout: Checkout, token: str | None) ->
     if consumer is None or consumer.profile is None or agreed is None:
         return None
     # Earlier releases could remember a consumer with another consumer's plan of the same order.
-    if agreed.payer_id != known.consumer_id or needs_card(agreed.plan):
+    if agreed.payer_id != known.consumer_id or agreed.ended or needs_card(agreed.plan):
         return None
     if checkout.document.consumer.get("phoneNumber") not in {None, consumer.phone}:
         return None

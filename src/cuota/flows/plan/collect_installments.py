@@ -36,7 +36,7 @@ async def collect(context: Context, merchant_id: UUID, order_id: UUID, return_ur
     def decide(agreed: Agreed) -> Outcome | None:
         order, plan, now = agreed.order, agreed.plan, context.now()
         return (
-            collection.remind(order, plan, agreed.zone, now, context.new_id)
+            collection.remind(order, plan, agreed.zone, now, context.new_id, refused=agreed.ended)
             or collection.give_up(order, plan, agreed.zone, now, context.new_id, refused=agreed.refused)
             or collection.begin(order, plan, None, agreed.card, charge_id, now, agreed.declined_at)
             or collection.reschedule(order, plan, now)

@@ -12,7 +12,7 @@ from cuota.core.installment import Installment, owed
 from cuota.core.order.outcome import Outcome
 from cuota.core.plan import new_card
 from cuota.core.plan.card import PlanCard
-from cuota.core.plan.collection import CardBusy, CardExhausted, NothingOwed, needs_card
+from cuota.core.plan.collection import CardBusy, CardExhausted, NothingOwed
 from cuota.db.checkout import consumers
 from cuota.db.plan import accounts, plans
 from cuota.db.plan.accounts import PlanDetail
@@ -73,7 +73,7 @@ async def pay_early(
     if sum(item.total for item in chosen) != expected:
         raise Problem(notice=CHANGED)
     # A dispute pauses all payments, so the plan does not say which card was declined. The rules for declined cards still hold.
-    if order.paused_at is None and needs_card(detail.shown.plan):
+    if detail.shown.card_ended or (order.paused_at is None and detail.shown.needs_card):
         raise Problem(notice=OTHER_CARD)
     ask = await count_ask(context, order.order_id, asker, detail.shown.card.card_hash)
     for item in chosen:

@@ -9,7 +9,6 @@ from starlette.responses import Response
 
 from cuota.core.checkout.card import card_name
 from cuota.core.installment import Installment, owed, plan_state
-from cuota.core.plan.collection import needs_card
 from cuota.core.refusal import Refused
 from cuota.db.checkout import remembered
 from cuota.db.plan import accounts
@@ -160,8 +159,8 @@ def _now(request: Request, detail: PlanDetail) -> PageContext:
         "pay": _pay_words(shown, pay),
         "which": "overdue=1" if late else f"number={pay[0].number}",
         "rest": f"Pay all that is left, {rest}" if rest else None,
-        "another_card": needs_card(shown.plan) or any(_stopped(item) for item in late),
-        "dead_card": needs_card(shown.plan),
+        "another_card": shown.needs_card or any(_stopped(item) for item in late),
+        "dead_card": shown.needs_card,
         "card": plan_card(shown),
     }
 

@@ -14,7 +14,6 @@ from cuota.core import money
 from cuota.core.checkout.card import card_name
 from cuota.core.dates import day, moment
 from cuota.core.installment import Installment, owed, plan_state
-from cuota.core.plan.collection import needs_card
 from cuota.db.plan.accounts import Less, PlanDetail, Return, ShownPlan
 from cuota.flows.checkout.allow_card import OTHER_CARD
 from cuota.flows.plan import manage_plan
@@ -111,14 +110,18 @@ def next_words(shown: ShownPlan, now: datetime) -> str:
         return "You have paid everything." if done else f"Nothing to pay: {_why_nothing(shown)}."
     if shown.order.paused_at is not None:
         return "Payments are paused while a dispute is open."
-    item, card = waiting[0], plan_card(shown)
     late = [each for each in waiting if each.failures]
     if len(late) > 1:
         return f"{amount(shown, sum(each.total for each in late))} is overdue: {len(late)} payments."
-    if late:
-        return overdue_words(shown, late[0], now)
+    return overdue_words(shown, late[0], now) if late else _coming(shown, waiting[0], now)
+
+
+def _coming(shown: ShownPlan, item: Installment, now: datetime) -> str:
+    card = plan_card(shown)
     today = now.astimezone(ZoneInfo(shown.zone)).date()
     on = "today" if item.due_on <= today else f"on {day(item.due_on)}"
+    if shown.card_ended:
+        return f"{amount(shown, item.total)} {on}: another card is needed, because {card} is not charged any more"
     return f"{amount(shown, item.total)} {on}, {card}"
 
 
@@ -154,13 +157,16 @@ def card_of_list(shown: ShownPlan, now: datetime) -> PageContext:
 
 
 def _now(shown: ShownPlan) -> PageContext | None:
-    """Return the link for an overdue plan in the list; None if nothing is overdue or a card is being charged."""
-    late = [item for item in owed(shown.plan) if item.failures]
-    if not late or shown.order.charging is not None or shown.order.paused_at is not None:
+    """Return the link for a plan in the list that is overdue or needs another card; None if a card is being charged."""
+    waiting = owed(shown.plan)
+    late = [item for item in waiting if item.failures]
+    if not waiting or shown.order.charging is not None or shown.order.paused_at is not None:
         return None
     path = f"{PATH}/plans/{shown.order.merchant_id}/{shown.order.order_id}"
-    if needs_card(shown.plan):
+    if shown.needs_card:
         return {"address": f"{path}/card", "label": "Use another card"}
+    if not late:
+        return None
     return {
         "address": f"{path}/pay?overdue=1",
         "label": f"Pay now, {amount(shown, sum(i.total for i in late))}",
