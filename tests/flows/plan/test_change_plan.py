@@ -66,7 +66,6 @@ async def test_nothing_is_charged_during_a_pause_and_reminders_name_the_change(o
     assert at is not None
     set_clock(own, at)
     await settle_due_orders(own.context)
-    set_clock(own, at + timedelta(hours=12))
     await send_messages(own.context)
     texts = [each.text for each in await inbox.look(own.context.pool, limit=100)]
     assert any("we charge $25.00" in text and "that we agreed on with you" in text for text in texts)

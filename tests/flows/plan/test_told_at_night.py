@@ -7,6 +7,8 @@ from datetime import timedelta
 import pytest
 
 from cuota.flows.plan.send_messages import send_messages
+from support.disputes import decided, disputed
+from support.flows.due import settle_all_due
 from support.flows.told import NIGHT, NOON, bought, move_to_hour, told
 from support.own_service import Own
 
@@ -35,6 +37,30 @@ async def test_no_job_looks_at_a_message_about_a_refund_at_night_before_the_morn
     assert await send_messages(own.context) == 0
     own.service.clock.ahead += timedelta(hours=7, minutes=1)
     assert await send_messages(own.context) == 1
+
+
+async def test_a_decision_about_a_dispute_at_night_is_told_in_the_morning(own: Own) -> None:
+    shop = own.auto_merchant
+    dispute = await disputed(shop, await bought(own, shop), 1000)
+    assert len(await told(own)) == 1
+    move_to_hour(own, NIGHT)
+    await decided(shop, dispute, for_consumer=False)
+    assert len(await told(own)) == 1
+    own.service.clock.ahead += timedelta(hours=7, minutes=1)
+    assert len(await told(own)) == 2
+
+
+async def test_a_reminder_that_is_late_waits_for_the_morning(own: Own) -> None:
+    await bought(own, own.auto_merchant)
+    # All background jobs stood still from before the reminder until the next night.
+    async with own.owner() as owner:
+        remind_at = await owner.fetchval("SELECT min(remind_at) FROM installments")
+    own.service.clock.ahead += remind_at - own.service.clock.now()
+    move_to_hour(own, NIGHT)
+    await settle_all_due(own.context)
+    assert await told(own) == []
+    own.service.clock.ahead += timedelta(hours=7, minutes=1)
+    assert len(await told(own)) == 1
 
 
 async def test_messages_that_were_stored_as_due_at_night_are_postponed_and_lose_no_attempt(own: Own) -> None:

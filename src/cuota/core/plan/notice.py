@@ -71,8 +71,23 @@ class Notice:
     standing: PlanStanding | None = None
 
 
-# Notices about actions of the merchant, which may happen at any hour, are sent in the consumer's daytime.
-MOVED = frozenset({NoticeKind.REFUNDED, NoticeKind.VOIDED, NoticeKind.EXPIRED})
+# Notices that answer no action of the consumer are sent in the consumer's daytime: the merchant, the operator, the card network
+# and background jobs act at any hour.
+IN_DAYTIME = frozenset(
+    {
+        NoticeKind.REFUNDED,
+        NoticeKind.VOIDED,
+        NoticeKind.EXPIRED,
+        NoticeKind.REMINDER,
+        NoticeKind.PAYMENT_FAILED,
+        NoticeKind.CONFIRMATION_NEEDED,
+        NoticeKind.CARD_NEEDED,
+        NoticeKind.DISPUTE_UPHELD,
+        NoticeKind.DISPUTE_REJECTED,
+        NoticeKind.DISPUTE_APPEALED,
+        NoticeKind.DISPUTE_ENDED,
+    }
+)
 # Notices about a payment that is not made yet. They are not sent if the payment was paid, canceled or moved in the meantime.
 ABOUT_NEXT_CHARGE = frozenset(
     {
@@ -87,10 +102,11 @@ AWAITED = frozenset({NoticeKind.REVIEW_APPROVED, NoticeKind.REVIEW_DECLINED})
 
 
 def in_daytime(notices: tuple[Notice, ...], zone: str | None) -> tuple[Notice, ...]:
-    """Return the notices; those about the merchant's actions are sent in the next daytime of the consumer's time zone."""
-    if zone is None or not any(each.kind in MOVED for each in notices):
+    """Return the notices; those of IN_DAYTIME are sent in the next daytime of the consumer's time zone."""
+    if zone is None or not any(each.kind in IN_DAYTIME for each in notices):
         return notices
     days = Days(ZoneInfo(zone))
     return tuple(
-        replace(each, send_at=days.daytime(each.send_at)) if each.kind in MOVED else each for each in notices
+        replace(each, send_at=days.daytime(each.send_at)) if each.kind in IN_DAYTIME else each
+        for each in notices
     )

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from cuota.core.dates import time_of_day
 from cuota.core.message import Message
-from cuota.core.plan.notice import ABOUT_NEXT_CHARGE, AWAITED, MOVED, NoticeKind
+from cuota.core.plan.notice import ABOUT_NEXT_CHARGE, AWAITED, IN_DAYTIME, NoticeKind
 from cuota.core.plan.notice_words import About, Words, letter_words, words
 from cuota.core.plan.payday import Days
 from cuota.core.refusal import Refused
@@ -104,7 +104,7 @@ def _too_late(context: Context, due: DueMessage) -> bool:
 def _waits_until(context: Context, due: DueMessage) -> datetime | None:
     """Return the next morning, if it is night for the consumer and the message is sent only in the daytime."""
     nobody = due.phone is None and due.email is None
-    if nobody or due.notice.kind not in MOVED or due.zone is None:
+    if nobody or due.notice.kind not in IN_DAYTIME or due.zone is None:
         return None
     now = context.now()
     morning = Days(ZoneInfo(due.zone)).daytime(now)
