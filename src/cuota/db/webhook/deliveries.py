@@ -63,6 +63,7 @@ _MERCHANTS_PENDING = """SELECT f.merchant_id FROM feeds f CROSS JOIN LATERAL (SE
 # another worker has claimed the row.
 # The planner's statistics may be wrong, for example when the table was empty a minute ago. The statement never takes quadratic
 # time anyway: it joins nothing that could be read whole for each row, and it finds rows again by their ctid.
+# The column `tries` ends at 32767. A row at this number is still claimed, and the merchant's other rows with it.
 # `LEAST(turn, room) = turn` means `turn <= room`. It is written this way because the planner then expects one row.
 _CLAIM = f"""
 WITH due AS MATERIALIZED (
@@ -97,7 +98,7 @@ WITH due AS MATERIALIZED (
         LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
     ) d WHERE LEAST(s.turn, s.room) = s.turn
 )
-UPDATE deliveries d SET tries = d.tries + 1 - (h.waits_for IS NOT NULL)::integer,
+UPDATE deliveries d SET tries = least(d.tries + 1 - (h.waits_for IS NOT NULL)::integer, 32767),
     try_at = COALESCE(h.waits_for, $3), claimed_by = CASE WHEN h.waits_for IS NULL THEN $8::bigint END
 FROM held h WHERE d.ctid = h.spot AND d.merchant_id = $1
 RETURNING d.merchant_id, d.order_id, d.sequence, d.receiver, d.url, d.host, d.tries, d.failed,
@@ -109,6 +110,7 @@ RETURNING d.merchant_id, d.order_id, d.sequence, d.receiver, d.url, d.host, d.tr
 # postpone it.
 # A worker records a result again when it lost the connection before the answer came. A delivery that already has the next `try_at`
 # and no claim has that result already.
+# A result is recorded even if its attempt cannot be listed: retention deletes the earliest attempts, so a number may be missing.
 # `LEAST(tries, 32767) = tries` is always true. It makes the planner expect one row, so it looks up each row by key and does not
 # read all rows of the merchant.
 # The results come in the order of the deliveries' key, and PostgreSQL takes them one by one, each with its later event. Every
@@ -140,9 +142,10 @@ WITH given AS (
     RETURNING 1
 ), kept AS (
     INSERT INTO delivery_attempts (merchant_id, order_id, sequence, receiver, number, at, status, ms, error, answer)
-    SELECT $1, o.order_id, o.sequence, o.receiver, (SELECT count(*) + 1 FROM delivery_attempts a
+    SELECT $1, o.order_id, o.sequence, o.receiver, (SELECT coalesce(max(a.number), 0) + 1 FROM delivery_attempts a
         WHERE a.merchant_id = $1 AND a.order_id = o.order_id AND a.sequence = o.sequence AND a.receiver = o.receiver),
         o.at, o.status, o.ms, o.error, o.answer FROM done o
+    ON CONFLICT DO NOTHING
 )
 SELECT count(*) AS freed FROM freed
 """
