@@ -16,13 +16,13 @@ def test_after_a_card_refund_succeeds_its_amount_is_no_longer_owed_to_the_consum
     outcome = settle_card_refund(approved(), ASKED, None, NOW)
     assert held(outcome.transfers) == {Account.CONSUMER_REFUND_DUE: 2600, Account.CARD_CLEARING: -2600}
     assert {transfer.cause for transfer in outcome.transfers} == {ASKED.card_refund_id}
-    assert outcome.card_refund_settled == Settled(ASKED.card_refund_id, JobState.SUCCEEDED)
+    assert outcome.card_refunds_settled == (Settled(ASKED.card_refund_id, JobState.SUCCEEDED),)
 
 
 def test_after_a_card_refund_fails_its_amount_is_still_owed_to_the_consumer() -> None:
     outcome = settle_card_refund(approved(), ASKED, "card_closed", NOW)
     assert outcome.transfers == ()
-    assert outcome.card_refund_settled == Settled(ASKED.card_refund_id, JobState.FAILED, "card_closed")
+    assert outcome.card_refunds_settled == (Settled(ASKED.card_refund_id, JobState.FAILED, "card_closed"),)
 
 
 def test_the_answer_to_a_card_refund_changes_no_total_of_the_order() -> None:

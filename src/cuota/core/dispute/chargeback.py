@@ -21,6 +21,7 @@ from cuota.core.dispute.dispute import (
 from cuota.core.dispute.pause import pause
 from cuota.core.installment import Installment, next_at, owed, room
 from cuota.core.order import posting
+from cuota.core.order.card_refund import covered
 from cuota.core.order.event import Event
 from cuota.core.order.movement import Movement, MovementKind
 from cuota.core.order.order import Order
@@ -163,7 +164,8 @@ def lose_chargeback(
 
     The captured part of the payment counts as refunded, and the uncaptured part as voided. Cuota bears the plan's fee,
     and the amount that an earlier refund returned to the consumer. The other payments keep their days. A card whose bank took a
-    payment back is not charged any more (flows/plan/collect_installments.py), so the consumer is asked for another one.
+    payment back is not charged any more (flows/plan/collect_installments.py), so the consumer is asked for another one. A refund of
+    this payment that is not on the card is not sent any more, if the consumer has its amount by the chargeback.
     """
     step = dispute_edge(dispute, "network_decides")
     item = _paid_by(plan, dispute.charge_id)
@@ -181,6 +183,8 @@ def lose_chargeback(
         release_id=cause if released else None,
         decided_at=dispute.decided_at or now,
     )
+    own_refunds = [each for each in claims.unsent if each.charge_id == dispute.charge_id]
+    covering, settled = covered(own_refunds, part.rest)
     return_fee = fee_to_return(fees.terms, fees.paid, order.refunded + part.refunded) if part.refunded else 0
     return Outcome(
         order=left,
@@ -192,9 +196,11 @@ def lose_chargeback(
             *shrunk.transfers,
             *posting.dispute_released(cause, dispute.withheld),
             *posting.chargeback_lost(cause, part.refunded, part.fee, part.rest),
+            *covering,
             *posting.chargeback_void(void_id, part.voided),
             *posting.merchant_fee_returned(cause, return_fee),
         ),
+        card_refunds_settled=settled,
         notices=_ask_for_card(after, now, new_id) if dispute.charge_id in claims.of_card else (),
         events=(*shrunk.events, *_events_of_loss(dispute, moves, step.event, released)),
         at=now,

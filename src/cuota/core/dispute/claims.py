@@ -21,6 +21,7 @@ from cuota.core.dispute.return_notice import ReturnNotice
 from cuota.core.installment import Installment, next_at
 from cuota.core.order import posting
 from cuota.core.order.event import Event
+from cuota.core.order.job import CardRefund
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
 
@@ -30,6 +31,7 @@ class Claims:
     """The disputes of an order that are not closed, the return notice in force, and the consumer's time zone.
 
     `closed` are the consumer's own disputes that are closed. `of_card` are the charges that the plan's present card paid.
+    `unsent` are the card refunds that are surely not on the card: they failed, or no rail was asked for them.
     """
 
     zone: tzinfo
@@ -37,6 +39,7 @@ class Claims:
     returned: ReturnNotice | None = None
     closed: tuple[Dispute, ...] = ()
     of_card: frozenset[UUID] = frozenset()
+    unsent: tuple[CardRefund, ...] = ()
 
     @property
     def of_consumer(self) -> Dispute | None:

@@ -1,32 +1,63 @@
-"""The result of a card refund: the card network has accepted the money, or refused it."""
+"""The result of a card refund: the card network has accepted the money, or refused it, or a chargeback returned it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
+from cuota.core.ledger import Transfer
 from cuota.core.order import posting
 from cuota.core.order.job import CardRefund, JobState, Settled
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
 
-
-def settle_card_refund(order: Order, asked: CardRefund, reason: str | None, now: datetime) -> Outcome:
-    """Record the rail's answer. `reason` is None after a success. The amount of a failed refund stays owed to the consumer."""
-    state = JobState.SUCCEEDED if reason is None else JobState.FAILED
-    transfers = posting.card_refund(asked.card_refund_id, asked.amount) if reason is None else []
-    return Outcome(
-        order=order,
-        transfers=tuple(transfers),
-        card_refund_settled=Settled(asked.card_refund_id, state, reason),
-        at=now,
-    )
+CHARGED_BACK = "a chargeback returned the same money"
 
 
-def fail_later(order: Order, done: CardRefund, reason: str, now: datetime) -> Outcome:
-    """Record that the bank sent back a refund that had succeeded. Its amount is owed to the consumer again."""
-    return Outcome(
-        order=order,
-        transfers=tuple(posting.card_refund_failed(done.card_refund_id, done.amount)),
-        card_refund_settled=Settled(done.card_refund_id, JobState.FAILED, reason),
-        at=now,
-    )
+def settle_card_refund(
+    order: Order, asked: CardRefund, reason: str | None, now: datetime, borne: int = 0
+) -> Outcome:
+    """Record the rail's answer. `reason` is None after a success. The amount of a failed refund stays owed to the consumer.
+
+    `borne` are the cents that Cuota lost in chargebacks of this charge (`covered`).
+    """
+    if reason is None:
+        return Outcome(
+            order=order,
+            transfers=tuple(posting.card_refund(asked.card_refund_id, asked.amount)),
+            card_refunds_settled=(Settled(asked.card_refund_id, JobState.SUCCEEDED),),
+            at=now,
+        )
+    transfers, settled = _failed(asked, reason, borne)
+    return Outcome(order=order, transfers=transfers, card_refunds_settled=settled, at=now)
+
+
+def fail_later(order: Order, done: CardRefund, reason: str, now: datetime, borne: int = 0) -> Outcome:
+    """Record that the bank sent back a refund that had succeeded. Its amount is owed to the consumer again.
+
+    `borne` are the cents that Cuota lost in chargebacks of this charge (`covered`).
+    """
+    transfers, settled = _failed(done, reason, borne)
+    returned = posting.card_refund_failed(done.card_refund_id, done.amount)
+    return Outcome(order=order, transfers=(*returned, *transfers), card_refunds_settled=settled, at=now)
+
+
+def _failed(asked: CardRefund, reason: str, borne: int) -> tuple[tuple[Transfer, ...], tuple[Settled, ...]]:
+    transfers, settled = covered([asked], borne)
+    return transfers, settled or (Settled(asked.card_refund_id, JobState.FAILED, reason),)
+
+
+def covered(refunds: Sequence[CardRefund], borne: int) -> tuple[tuple[Transfer, ...], tuple[Settled, ...]]:
+    """Settle the refunds of a charge that are not on the card, if lost chargebacks of the charge returned the same money.
+
+    `borne` are the cents of these chargebacks that Cuota bears: money that Cuota owed the consumer already. A refund that exceeds
+    the rest of `borne` stays owed.
+    """
+    transfers: list[Transfer] = []
+    settled: list[Settled] = []
+    for each in refunds:
+        if each.amount <= borne:
+            borne -= each.amount
+            transfers += posting.refund_charged_back(each.card_refund_id, each.amount)
+            settled.append(Settled(each.card_refund_id, JobState.CHARGED_BACK, CHARGED_BACK))
+    return tuple(transfers), tuple(settled)

@@ -13,6 +13,9 @@ class JobState(StrEnum):
     PENDING = "pending"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
+    CHARGED_BACK = (
+        "charged_back"  # only of a card refund: the card's bank has returned the same money by a chargeback
+    )
 
 
 @dataclass(frozen=True, slots=True)

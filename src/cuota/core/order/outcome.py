@@ -40,7 +40,7 @@ class Outcome:
     plan: Plan | None = None
     charge: Charge | None = None
     charge_settled: Settled | None = None
-    card_refund_settled: Settled | None = None
+    card_refunds_settled: tuple[Settled, ...] = ()
     decision: StoredDecision | None = None
     notices: tuple[Notice, ...] = ()
     plan_card: PlanCard | None = None

@@ -103,6 +103,11 @@ def card_refund_failed(cause: UUID, amount: int) -> list[Transfer]:
     return _post("card_refund_failed", cause, (CLEARING, REFUND_DUE, amount))
 
 
+def refund_charged_back(cause: UUID, amount: int) -> list[Transfer]:
+    """Post a refund that is no longer due, because a lost chargeback returned the same money: that loss was none."""
+    return _post("refund_charged_back", cause, (REFUND_DUE, LOSSES, amount))
+
+
 def dispute_withheld(cause: UUID, amount: int) -> list[Transfer]:
     """Post the opening of a dispute: the amount is not paid out to the merchant until the dispute ends."""
     return _post("dispute_withheld", cause, (PAYABLE, WITHHELD, amount))

@@ -20,6 +20,7 @@ from cuota.core.dispute.dispute import (
 from cuota.core.dispute.return_notice import ReturnNotice
 from cuota.db.cluster.across import fetch_across
 from cuota.db.order.claim_tables import DISPUTE
+from cuota.db.plan import charges
 from cuota.db.plan.plans import CARD_JOIN
 from cuota.db.pool import Row
 from cuota.db.session import Session
@@ -95,6 +96,7 @@ async def claims(session: Session, merchant_id: UUID, order_id: UUID) -> Claims 
         return None
     disputes = await of_order(session, merchant_id, order_id)
     returns = await returns_of_order(session, merchant_id, order_id)
+    chargebacks = [each for each in disputes if each.kind is DisputeKind.CHARGEBACK and each.is_open]
     in_force = [each for each in returns if each.ended_at is None]
     return Claims(
         ZoneInfo(row["time_zone"]),
@@ -102,6 +104,7 @@ async def claims(session: Session, merchant_id: UUID, order_id: UUID) -> Claims 
         in_force[-1] if in_force else None,
         tuple(each for each in disputes if each.kind is DisputeKind.DISPUTE and not each.is_open),
         frozenset(row["of_card"]),
+        await charges.unsent(session, merchant_id, order_id) if chargebacks else (),
     )
 
 

@@ -184,12 +184,9 @@ _CARD_REFUNDS_SETTLED = JsonTable(
 )
 
 
-def _card_refund_settled(outcome: Outcome, nth: int) -> Rows:
-    settled = outcome.card_refund_settled
-    if settled is None:
-        return []
-    assert settled.state is not JobState.PENDING
-    return [(nth, settled.job_id, settled.state, settled.reason, outcome.at)]
+def _card_refunds_settled(outcome: Outcome, nth: int) -> Rows:
+    assert all(each.state is not JobState.PENDING for each in outcome.card_refunds_settled)
+    return [(nth, each.job_id, each.state, each.reason, outcome.at) for each in outcome.card_refunds_settled]
 
 
 # Messages to the consumer. A background job sends them.
@@ -274,7 +271,7 @@ JSONS: tuple[tuple[JsonTable, Callable[[Outcome, int], Rows]], ...] = (
     (_MESSAGES, _notices),
     (_CHARGES, _charge),
     (_CHARGES_SETTLED, _charge_settled),
-    (_CARD_REFUNDS_SETTLED, _card_refund_settled),
+    (_CARD_REFUNDS_SETTLED, _card_refunds_settled),
     (_PLANS, _plan),
     (_PLAN_CARDS, _plan_card),
     (_DECISIONS, _decision),

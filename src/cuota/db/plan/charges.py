@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from uuid import UUID
 
+from cuota.core.order.job import CardRefund
 from cuota.core.plan.charge import Charge, Origin
 from cuota.db.cluster.across import claim_across
 from cuota.db.session import Session
@@ -16,17 +17,41 @@ _PENDING = """SELECT c.charge_id, c.installment, c.amount, o.currency, c.card_to
         JOIN orders o ON o.merchant_id = $1 AND o.order_id = c.order_id
     WHERE c.merchant_id = $1 AND c.order_id = $2 AND c.state = 'pending'"""
 _MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM card_refunds WHERE try_at <= $1"
+# The reason of a refund that waits for the end of a chargeback. No rail was asked for such a refund.
+WAITS = "a chargeback of this payment is open"
 # A claim sets try_at to the end of its lease. The UPDATE repeats the condition, because SKIP LOCKED alone claims some rows twice.
-_CLAIM = """
-UPDATE card_refunds r SET try_at = $3 FROM (
-    SELECT order_id, card_refund_id FROM card_refunds WHERE merchant_id = $1 AND try_at <= $2
+# `unasked`: no worker has claimed the refund before, or the last one only found that a chargeback is open.
+_CLAIM = f"""
+UPDATE card_refunds r SET try_at = $3, reason = NULLIF(r.reason, '{WAITS}') FROM (
+    SELECT order_id, card_refund_id, try_at = created_at OR reason = '{WAITS}' AS unasked FROM card_refunds WHERE merchant_id = $1 AND try_at <= $2
     ORDER BY try_at LIMIT $4 FOR UPDATE SKIP LOCKED
 ) due, charges c WHERE r.merchant_id = $1 AND r.order_id = due.order_id AND r.card_refund_id = due.card_refund_id
     AND r.try_at <= $2 AND c.merchant_id = $1 AND c.order_id = r.order_id AND c.charge_id = r.charge_id
-RETURNING r.merchant_id, r.order_id, r.card_refund_id, r.charge_id, c.card_token, r.amount, r.tries
+RETURNING r.merchant_id, r.order_id, r.card_refund_id, r.charge_id, c.card_token, r.amount, r.tries, coalesce(due.unasked, false)
 """
 _STILL_PENDING = """SELECT 1 FROM card_refunds
     WHERE merchant_id = $1 AND order_id = $2 AND card_refund_id = $3 AND state = 'pending'"""
+
+
+def _borne(charge: str) -> str:
+    """The cents that Cuota lost in chargebacks of a charge, without the refunds that these chargebacks returned."""
+    return f"""((SELECT coalesce(sum(t.amount), 0) FROM disputes d JOIN transfers t ON t.merchant_id = $1 AND t.order_id = $2
+            AND t.cause = d.movement_id AND t.posting = 'chargeback_loss'
+        WHERE d.merchant_id = $1 AND d.order_id = $2 AND d.charge_id = {charge} AND d.outcome = 'lost')
+    - (SELECT coalesce(sum(b.amount), 0) FROM card_refunds b WHERE b.merchant_id = $1 AND b.order_id = $2
+        AND b.charge_id = {charge} AND b.state = 'charged_back'))::bigint"""
+
+
+_BORNE = f"SELECT {_borne('$3')} AS borne"
+# All in one statement: a chargeback that is lost meanwhile settles the refund in the same transaction.
+_STANDING = f"""SELECT EXISTS (SELECT FROM disputes d WHERE d.merchant_id = $1 AND d.order_id = $2 AND d.charge_id = r.charge_id
+        AND d.kind = 'chargeback' AND d.status <> 'closed') AS disputed, {_borne("r.charge_id")} AS borne
+    FROM card_refunds r WHERE r.merchant_id = $1 AND r.order_id = $2 AND r.card_refund_id = $3 AND r.state = 'pending'"""
+_WAIT = f"""UPDATE card_refunds SET try_at = $4, reason = '{WAITS}'
+    WHERE merchant_id = $1 AND order_id = $2 AND card_refund_id = $3 AND state = 'pending'"""
+_UNSENT = f"""SELECT card_refund_id, charge_id, amount FROM card_refunds WHERE merchant_id = $1 AND order_id = $2
+    AND (state = 'failed' OR (state = 'pending' AND (try_at = created_at OR reason = '{WAITS}')))
+    ORDER BY created_at, card_refund_id"""
 _AGAIN = """UPDATE card_refunds SET try_at = $4, tries = least(tries + 1, 1000), reason = $5
     WHERE merchant_id = $1 AND order_id = $2 AND card_refund_id = $3 AND state = 'pending'"""
 
@@ -55,7 +80,7 @@ class PendingCharge:
 
 @dataclass(frozen=True, slots=True)
 class DueRefund:
-    """A claimed card refund, with the token of the card that paid. The amount is in cents."""
+    """A claimed card refund, with the token of the card that paid. The amount is in cents. `unasked`: surely no rail was asked yet."""
 
     merchant_id: UUID
     order_id: UUID
@@ -64,6 +89,15 @@ class DueRefund:
     card_token: str
     amount: int
     tries: int
+    unasked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RefundStanding:
+    """Whether a chargeback of the refund's charge is open, and the cents that Cuota lost in chargebacks of this charge."""
+
+    disputed: bool
+    borne: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +140,28 @@ async def still_pending(session: Session, due: DueRefund) -> bool:
     """Return whether the rail's answer is not recorded yet."""
     row = await session.fetchrow(_STILL_PENDING, due.merchant_id, due.order_id, due.card_refund_id)
     return row is not None
+
+
+async def standing(session: Session, due: DueRefund) -> RefundStanding | None:
+    """Return what chargebacks say about a claimed refund. None if the refund is settled."""
+    row = await session.fetchrow(_STANDING, due.merchant_id, due.order_id, due.card_refund_id)
+    return None if row is None else RefundStanding(row["disputed"], row["borne"])
+
+
+async def wait(session: Session, due: DueRefund, at: datetime) -> None:
+    """Let a refund wait until `at`, because a chargeback of its charge is open."""
+    await session.fetchrow(_WAIT, due.merchant_id, due.order_id, due.card_refund_id, at)
+
+
+async def unsent(session: Session, merchant_id: UUID, order_id: UUID) -> tuple[CardRefund, ...]:
+    """Return the refunds of an order that are surely not on the card: they failed, or no rail was asked for them."""
+    return tuple(CardRefund(*row) for row in await session.fetch(_UNSENT, merchant_id, order_id))
+
+
+async def borne(session: Session, merchant_id: UUID, order_id: UUID, charge_id: UUID) -> int:
+    """Return the cents that Cuota lost in chargebacks of a charge, without the refunds that these chargebacks returned."""
+    row = await session.fetchrow(_BORNE, merchant_id, order_id, charge_id)
+    return 0 if row is None else int(row["borne"])
 
 
 async def try_again(session: Session, due: DueRefund, at: datetime, reason: str) -> None:

@@ -21,13 +21,13 @@ _OF_ORDER = (
     f"SELECT {_MADE} FROM decisions d WHERE d.merchant_id = $1 AND d.order_id = $2 ORDER BY d.decided_at"
 )
 _BY_ID = f"SELECT {_MADE} FROM decisions d WHERE d.decision_id = $1"
-# The amount of an order that was due before $6 and is unpaid.
+# `overdue` is the amount of the payments whose charges failed.
 _RANGE = f"""
 SELECT {_MADE}, o.status, o.amount, o.currency, (SELECT coalesce(sum(i.amount + i.fee), 0) FROM installments i
     WHERE i.merchant_id = $1 AND i.order_id = d.order_id AND i.charge_id IS NULL
-    AND (i.failures > 0 OR i.due_on < $6::date))::bigint AS overdue,
+    AND i.failures > 0)::bigint AS overdue,
     EXISTS (SELECT FROM installments i WHERE i.merchant_id = $1 AND i.order_id = d.order_id AND i.charge_id IS NULL
-        AND i.amount + i.fee > 0 AND i.failures = 0 AND i.due_on >= $6::date) AS waits
+        AND i.amount + i.fee > 0 AND i.failures = 0) AS waits
 FROM decisions d JOIN orders o ON o.merchant_id = $1 AND o.order_id = d.order_id
 WHERE d.merchant_id = $1 AND d.decided_at >= $2 AND d.decided_at < $3 AND (d.decided_at, d.order_id) > ($4, $5)
 ORDER BY d.decided_at, d.order_id LIMIT {BATCH}
@@ -122,11 +122,11 @@ async def whose(session: Session, order_id: UUID) -> UUID | None:
 
 
 async def between(
-    session: Session, merchant_id: UUID, since: datetime, until: datetime, today: datetime
+    session: Session, merchant_id: UUID, since: datetime, until: datetime
 ) -> AsyncIterator[Became]:
     """Yield a merchant's decisions from `since` (included) to `until` (excluded), in the order of time."""
     after: tuple[datetime, UUID] = since, _FIRST
-    while rows := await session.fetch(_RANGE, merchant_id, since, until, *after, today.date()):
+    while rows := await session.fetch(_RANGE, merchant_id, since, until, *after):
         for row in rows:
             yield Became(
                 _made(row), row["status"], row["amount"], row["currency"], row["overdue"], row["waits"]

@@ -13,7 +13,7 @@ from cuota.core.risk.signal import SignalKind
 from cuota.db.pool import Row
 from cuota.db.session import Session
 
-# The reasons by which card rails say that the cardholder disputed a charge.
+# The reasons of declined charges by which card rails say that the cardholder disputed earlier ones.
 DISPUTED = ("card_stolen", "disputed", "fraudulent")
 DECLINED_DAYS = timedelta(days=30)
 # A decision uses a merchant's captures and disputes of this many days. Background jobs count them for each day.
@@ -22,11 +22,14 @@ DISPUTE_DAYS = 90
 MOST_SEEN = 1000
 
 # A LIMIT or an aggregate inside a LATERAL part makes the planner use the primary key, one order at a time, whatever its
-# statistics say. Orders declined by a sandbox test name (one of $7) do not count.
+# statistics say. Orders declined by a sandbox test name (one of $7) do not count. A payment that a bank has taken back, or may
+# take back, is a dispute and no paid installment. A payment is overdue if a charge of it failed: payments that a dispute pauses, or
+# that nobody tried to charge, are not the consumer's fault.
 # $3 is the consumer, $4 the service's time, $5 the start of the period in which declined orders count.
 _PAST = """
 WITH agreed AS MATERIALIZED (
-    SELECT p.merchant_id, p.order_id, p.agreed_at, p.payer, o.status, o.whole, o.charging, o.decided, i.*, c.disputes
+    SELECT p.merchant_id, p.order_id, p.agreed_at, p.payer, o.status, o.whole, o.charging, o.decided, i.late, i.overdue, i.unpaid,
+        i.paid - b.charges AS paid, c.disputes + b.chargebacks AS disputes
     FROM plans p CROSS JOIN LATERAL (
         SELECT status, amount + fee AS whole, charging IS NOT NULL AS charging, CASE WHEN status = 'Declined' THEN EXISTS (
             SELECT FROM decisions d WHERE d.merchant_id = p.merchant_id AND d.order_id = p.order_id AND NOT d.approved
@@ -35,14 +38,16 @@ WITH agreed AS MATERIALIZED (
     ) o CROSS JOIN LATERAL (
         SELECT count(*) FILTER (WHERE charge_id IS NOT NULL) AS paid,
             count(*) FILTER (WHERE charge_id IS NOT NULL AND failures > 0) AS late,
-            count(*) FILTER (WHERE charge_id IS NULL AND amount + fee > 0
-                AND (failures > 0 OR due_on < ($4::timestamptz AT TIME ZONE p.time_zone)::date)) AS overdue,
+            count(*) FILTER (WHERE charge_id IS NULL AND amount + fee > 0 AND failures > 0) AS overdue,
             coalesce(sum(amount + fee) FILTER (WHERE charge_id IS NULL), 0) AS unpaid
         FROM installments WHERE merchant_id = p.merchant_id AND order_id = p.order_id
     ) i CROSS JOIN LATERAL (
         SELECT count(*) AS disputes FROM charges
         WHERE merchant_id = p.merchant_id AND order_id = p.order_id AND reason = ANY ($6::text[])
-    ) c WHERE p.consumer_id = $3 AND (p.merchant_id, p.order_id) <> ($1, $2)
+    ) c CROSS JOIN LATERAL (
+        SELECT count(*) AS chargebacks, count(DISTINCT charge_id) AS charges FROM disputes
+        WHERE merchant_id = p.merchant_id AND order_id = p.order_id AND kind = 'chargeback' AND (outcome IS NULL OR outcome = 'lost')
+    ) b WHERE p.consumer_id = $3 AND (p.merchant_id, p.order_id) <> ($1, $2)
 ), past AS (
     SELECT count(*) AS approved_orders, coalesce(sum(paid), 0) AS paid, coalesce(sum(late), 0) AS late,
         coalesce(sum(overdue), 0) AS overdue, coalesce(sum(unpaid), 0) AS unpaid, coalesce(sum(disputes), 0) AS disputes,
@@ -99,7 +104,7 @@ FROM merchants m CROSS JOIN past CROSS JOIN charging CROSS JOIN declined
     LEFT JOIN reviews v ON v.merchant_id = $1 AND v.order_id = $2
 WHERE m.merchant_id = $1
 """
-_READ_PAST = f"""{_PAST} SELECT past.*, charging.whole AS charging, declined.orders AS declined
+_READ_PAST = f"""{_PAST} SELECT past.*, charging.whole AS charging, declined.orders AS declined, $4::timestamptz AS at
     FROM past CROSS JOIN charging CROSS JOIN declined"""
 _LOCK = "SELECT 1 FROM consumer_exposure WHERE consumer_id = $1 FOR UPDATE"
 # At a consumer's first order there is no row to lock, so the row is created.

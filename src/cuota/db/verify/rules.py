@@ -106,6 +106,20 @@ def _causes(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
                 f"charges {number}",
                 f"{state} {amount}, the ledger says {posted[charge_id, 'installment_paid']}",
             )
+    yield from _card_refunds(facts, posted, expected)
+    known = (
+        {cause for cause, _ in expected}
+        | {row[1] for row in facts["changes"]}
+        | dispute_rules.causes(dispute_rules.disputes_of(facts))
+    )
+    for cause, name in posted:
+        if cause not in known and name not in {"authorization", "write_off"}:
+            yield f"transfers {name}", f"{posted[cause, name]} of a cause that does not exist ({cause})"
+
+
+def _card_refunds(
+    facts: dict[str, Any], posted: Counter[tuple[Any, str]], expected: Counter[tuple[Any, str]]
+) -> Disagreements:
     for refund_id, _, amount, state in facts["returning"]:
         gone = amount if state == "succeeded" else 0
         expected[refund_id, "card_refund"] += gone
@@ -116,14 +130,12 @@ def _causes(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
                 f"card_refunds {refund_id}",
                 f"{state} {amount}, the ledger says {returned}",
             )
-    known = (
-        {cause for cause, _ in expected}
-        | {row[1] for row in facts["changes"]}
-        | dispute_rules.causes(dispute_rules.disputes_of(facts))
-    )
-    for cause, name in posted:
-        if cause not in known and name not in {"authorization", "write_off"}:
-            yield f"transfers {name}", f"{posted[cause, name]} of a cause that does not exist ({cause})"
+        by_bank = amount if state == "charged_back" else 0
+        if posted[refund_id, "refund_charged_back"] != by_bank:
+            yield (
+                f"card_refunds {refund_id}",
+                f"{state} {amount}, the ledger says {posted[refund_id, 'refund_charged_back']} by a chargeback",
+            )
 
 
 def _balances(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
@@ -135,7 +147,7 @@ def _balances(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
     merchant_fee = fees.posted(ledger, "merchant_fee") - fees.posted(ledger, "merchant_fee_returned")
     plan = [Installment(*row) for row in facts["plan"]]
     unpaid = sum(item.total for item in owed(plan))
-    waiting = sum(amount for _, _, amount, state in facts["returning"] if state != "succeeded")
+    waiting = sum(amount for _, _, amount, state in facts["returning"] if state in {"pending", "failed"})
     disputes = dispute_rules.disputes_of(facts)
     withheld = facts["disputed"] + facts["charged_back"]
     derived = {
@@ -147,7 +159,9 @@ def _balances(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
         Account.CARD_CLEARING: paid - gone - dispute_rules.taken_back(disputes),
         Account.DISPUTES_WITHHELD: -withheld,
         Account.CHARGEBACKS: dispute_rules.undecided(disputes),
-        Account.LOSSES: lost(plan) + fees.posted(ledger, "chargeback_loss"),
+        Account.LOSSES: lost(plan)
+        + fees.posted(ledger, "chargeback_loss")
+        - fees.posted(ledger, "refund_charged_back"),
         Account.PLAN_FEES: -(facts["fee"] - facts["fee_returned"]),
     }
     for account in Account:

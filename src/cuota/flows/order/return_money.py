@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from cuota.core.order.card_refund import settle_card_refund
+from cuota.core.order.card_refund import CHARGED_BACK, settle_card_refund
 from cuota.core.order.job import CardRefund
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
@@ -33,10 +33,11 @@ log = logging.getLogger("cuota.work")
 
 @dataclass(frozen=True, slots=True)
 class _Refunding:
-    """An order, and whether its card refund is still without a result."""
+    """An order, whether its card refund is still without a result, and the cents that Cuota lost in chargebacks of its charge."""
 
     order: Order
     pending: bool
+    borne: int
 
 
 async def return_money(context: Context) -> int:
@@ -60,13 +61,22 @@ async def return_money(context: Context) -> int:
 
 
 async def _return_one(context: Context, due: DueRefund) -> None:
-    asked = CardRefund(due.card_refund_id, due.charge_id, due.amount)
+    standing = await charges.standing(context.pool, due)
+    if standing is None:
+        return
+    # A refund that a rail may have been asked for is asked for again, because its result must become known.
+    if due.unasked and standing.disputed:
+        # If the chargeback is lost, the consumer has the money already, and the refund is not sent.
+        await charges.wait(context.pool, due, context.now() + LONGEST_WAIT)
+        return
+    if due.unasked and standing.borne >= due.amount:
+        await _record(context, due, CHARGED_BACK)
+        return
+    asked = RefundRequest(
+        due.card_refund_id, due.charge_id, due.card_token, due.amount, due.merchant_id, due.order_id
+    )
     try:
-        answer = await context.rails.card.refund(
-            RefundRequest(
-                due.card_refund_id, due.charge_id, due.card_token, due.amount, due.merchant_id, due.order_id
-            )
-        )
+        answer = await context.rails.card.refund(asked)
     except RailUnavailable as problem:
         # Calling again with the same key is safe: the rail acts only once for each key.
         wait = min(timedelta(seconds=10) * 2 ** min(due.tries, 10), LONGEST_WAIT)
@@ -76,18 +86,26 @@ async def _return_one(context: Context, due: DueRefund) -> None:
         # The processor has accepted the refund and answers later. A repeated call with the same key is the same refund.
         await charges.try_again(context.pool, due, context.now() + LONGEST_WAIT, "processing")
         return
-    reason = None if answer.approved else answer.reason or "declined"
+    await _record(context, due, None if answer.approved else answer.reason or "declined")
+
+
+async def _record(context: Context, due: DueRefund, reason: str | None) -> None:
+    """Record the result of a refund. `reason` says why the money is not on the card; None if it is."""
+    asked = CardRefund(due.card_refund_id, due.charge_id, due.amount)
 
     async def read(session: Session, merchant_id: UUID, order_id: UUID) -> _Refunding | None:
         found = await orders.read_with_plan(session, merchant_id, order_id)
         # Read this after the order: if the refund is recorded in between, the order's version is stale and nothing is
         # saved.
         pending = await charges.still_pending(session, due)
-        return None if found is None else _Refunding(found.order, pending)
+        lost = await charges.borne(session, merchant_id, order_id, due.charge_id) if reason else 0
+        return None if found is None else _Refunding(found.order, pending, lost)
 
     def decide(found: _Refunding) -> Outcome | None:
         # The refund is not pending: another worker recorded the answer, or our own earlier save did and we lost its
         # result.
-        return settle_card_refund(found.order, asked, reason, context.now()) if found.pending else None
+        if not found.pending:
+            return None
+        return settle_card_refund(found.order, asked, reason, context.now(), found.borne)
 
     await settle(context, due.merchant_id, due.order_id, decide, read)

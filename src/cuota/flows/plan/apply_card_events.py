@@ -36,10 +36,11 @@ log = logging.getLogger("cuota.work")
 
 @dataclass(frozen=True, slots=True)
 class _Refunded:
-    """An order, and the card refund that an event is about."""
+    """An order, the card refund that an event is about, and the cents that Cuota lost in chargebacks of its charge."""
 
     order: Order
     refund: KnownRefund | None
+    borne: int
 
 
 async def apply_card_events(context: Context) -> int:
@@ -108,14 +109,15 @@ async def _fail_refund(context: Context, due: DueEvent) -> None:
         # Read this after the order: if the refund changes in between, the order's version is stale and nothing is
         # saved.
         refund = await card_events.refund_of(session, due)
-        return None if found is None else _Refunded(found.order, refund)
+        borne = await charges.borne(session, merchant_id, order_id, refund.charge_id) if refund else 0
+        return None if found is None else _Refunded(found.order, refund, borne)
 
     def decide(known: _Refunded) -> Outcome | None:
         refund = known.refund
-        if refund is None or refund.state == JobState.FAILED:
+        if refund is None or refund.state in {JobState.FAILED, JobState.CHARGED_BACK}:
             return None
         asked = CardRefund(refund_id, refund.charge_id, refund.amount)
         fail = fail_later if refund.state == JobState.SUCCEEDED else settle_card_refund
-        return fail(known.order, asked, reason, context.now())
+        return fail(known.order, asked, reason, context.now(), known.borne)
 
     await settle(context, due.merchant_id, due.order_id, decide, read)

@@ -167,7 +167,7 @@ async def _range(
 ) -> AsyncIterator[Became]:
     for merchant in await merchants.read_all(context.pool):
         if merchant_id in {None, merchant.merchant_id}:
-            found = decisions.between(context.pool, merchant.merchant_id, since, until, context.now())
+            found = decisions.between(context.pool, merchant.merchant_id, since, until)
             async for became in found:
                 yield became
 

@@ -207,6 +207,8 @@ def return_words(detail: PlanDetail, back: Return, brand: str) -> str:
         return f"{sum_} went back to {card}. Your bank may take a few days to show it."
     if back.state == "failed":
         return f"{sum_} could not be sent back to {card}: its bank refused. Ask {shown.merchant} or {brand} for it."
+    if back.state == "charged_back":
+        return f"{sum_} came back to you from the bank of {card}, because you disputed the payment there."
     return f"{sum_} is on its way back to {card}, since {day_there(since, shown.zone)}."
 
 

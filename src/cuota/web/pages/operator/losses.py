@@ -26,6 +26,7 @@ _WORDS = {
     "write_off_reversed": "Written off before, then voided or refunded",
     "recovery": "Written off before, then paid",
     "chargeback_loss": "Chargebacks that no merchant bears",
+    "refund_charged_back": "Refunds that a chargeback returned instead",
     "adjustment": "Corrections of merchants' balances",
 }
 

@@ -1,0 +1,132 @@
+"""A refund and a chargeback of the same payment: the consumer gets the money once, and nothing stays owed."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from cuota.db.plan.charges import failed_refunds
+from cuota.db.verify.recalculate import verify
+from cuota.flows.order.return_money import return_money
+from cuota.flows.plan.apply_card_events import apply_card_events
+from cuota.flows.plan.store_card_event import store_card_event
+from cuota.rails.card.protocol import CardEvent, CardEventKind
+from support.own_service import Own
+
+BALANCES = """SELECT account, sum(cents)::bigint AS cents FROM (SELECT debit AS account, amount AS cents FROM transfers
+    UNION ALL SELECT credit, -amount FROM transfers) t GROUP BY 1 HAVING sum(cents) <> 0"""
+
+
+async def happens(own: Own, order: dict[str, Any], kind: CardEventKind, **more: Any) -> None:
+    """Let the processor report an event about the order."""
+    ids = own.auto_merchant.merchant_id, UUID(order["orderId"])
+    event = CardEvent(f"evt_{uuid4()}", kind, own.context.now(), *ids, **more)
+    assert await store_card_event(own.context, "sandbox", event)
+    assert await apply_card_events(own.context) == 1
+
+
+async def disputed(own: Own, order: dict[str, Any], *statuses: str, cents: int = 2500) -> None:
+    """Open and close a chargeback of the first payment."""
+    [row] = await own.context.pool.fetch("SELECT charge_id FROM charges ORDER BY created_at LIMIT 1")
+    for status in statuses:
+        closed = status in {"won", "lost"}
+        await happens(
+            own,
+            order,
+            CardEventKind.DISPUTE_CLOSED if closed else CardEventKind.DISPUTE_OPENED,
+            charge_id=row["charge_id"],
+            amount=cents,
+            reason="credit_not_processed",
+            reference="dp_1",
+            status=status,
+            respond_by=own.context.now() + timedelta(days=9),
+        )
+
+
+async def refund_states(own: Own) -> list[tuple[str, int]]:
+    rows = await own.context.pool.fetch("SELECT state, amount FROM card_refunds ORDER BY created_at")
+    return [(row["state"], row["amount"]) for row in rows]
+
+
+async def nothing_is_owed(own: Own) -> None:
+    found = {row["account"]: row["cents"] for row in await own.context.pool.fetch(BALANCES)}
+    assert "consumer_refund_due" not in found
+    assert "losses" not in found
+    assert await failed_refunds(own.context.pool, 10) == []
+    assert (await verify(own.context.pool)).disagreements == []
+
+
+async def later(own: Own) -> None:
+    """Let the time pass in which a waiting refund is tried again, and try it."""
+    own.service.clock.ahead += timedelta(hours=2)
+    await return_money(own.context)
+
+
+async def refunded(own: Own, *, sent: bool) -> dict[str, Any]:
+    """Return an order that is refunded whole. Its first payment of 25.00 goes back to the card."""
+    order = await own.auto_merchant.approved("100.00")
+    assert (await own.auto_merchant.move(order, "refund", "100.00")).status_code == 200
+    assert not sent or await return_money(own.context) == 1
+    return order
+
+
+async def failed(own: Own, order: dict[str, Any]) -> None:
+    [row] = await own.context.pool.fetch("SELECT card_refund_id FROM card_refunds")
+    await happens(
+        own, order, CardEventKind.REFUND_FAILED, refund_id=row["card_refund_id"], reason="account_closed"
+    )
+
+
+async def test_a_failed_refund_is_no_longer_owed_after_a_lost_chargeback_of_its_payment(own: Own) -> None:
+    order = await refunded(own, sent=True)
+    await failed(own, order)
+    await disputed(own, order, "needs_response", "lost")
+    assert await refund_states(own) == [("charged_back", 2500)]
+    await nothing_is_owed(own)
+
+
+async def test_a_refund_that_fails_after_the_lost_chargeback_is_not_owed(own: Own) -> None:
+    order = await refunded(own, sent=True)
+    await disputed(own, order, "needs_response", "lost")
+    await failed(own, order)
+    assert await refund_states(own) == [("charged_back", 2500)]
+    await nothing_is_owed(own)
+
+
+@pytest.mark.parametrize("claimed", [False, True])
+async def test_a_refund_waits_while_a_chargeback_of_its_payment_is_open_and_is_not_sent_if_the_chargeback_is_lost(
+    own: Own, *, claimed: bool
+) -> None:
+    order = await refunded(own, sent=False)
+    await disputed(own, order, "needs_response")
+    if claimed:
+        assert await return_money(own.context) == 1
+    assert await refund_states(own) == [("pending", 2500)]
+    await disputed(own, order, "lost")
+    await later(own)
+    assert await refund_states(own) == [("charged_back", 2500)]
+    await nothing_is_owed(own)
+
+
+async def test_a_refund_that_waited_for_a_chargeback_is_sent_if_the_shop_won(own: Own) -> None:
+    order = await refunded(own, sent=False)
+    await disputed(own, order, "needs_response")
+    assert await return_money(own.context) == 1
+    await disputed(own, order, "won")
+    await later(own)
+    assert await refund_states(own) == [("succeeded", 2500)]
+    await nothing_is_owed(own)
+
+
+async def test_a_failed_refund_stays_owed_if_the_chargeback_took_back_less(own: Own) -> None:
+    order = await own.auto_merchant.approved("100.00")
+    assert (await own.auto_merchant.move(order, "refund", "90.00")).status_code == 200
+    assert await return_money(own.context) == 1
+    await failed(own, order)
+    await disputed(own, order, "needs_response", "lost", cents=1000)
+    assert await refund_states(own) == [("failed", 1500)]
+    assert [each.amount for each in await failed_refunds(own.context.pool, 10)] == [1500]
+    assert (await verify(own.context.pool)).disagreements == []
