@@ -23,6 +23,7 @@ MOMENTS = {
     "after the receipt is sent and before that is recorded": ("after", "call", "SandboxMessageRail.send"),
 }
 WHOLE = {"amount": "100.00"}
+REMIND = "SELECT remind_at FROM installments WHERE order_id = $1::text::uuid AND number = 2"
 DUE = "SELECT charge_at FROM installments WHERE order_id = $1::text::uuid AND number = 2"
 PAID = "SELECT charge_id IS NOT NULL FROM installments WHERE order_id = $1::text::uuid AND number = 2"
 REMINDED = "SELECT count(*) = 1 FROM messages WHERE order_id = $1::text::uuid AND kind = 'reminder' AND state = 'sent'"
@@ -58,8 +59,10 @@ def test_an_installment_is_charged_once_despite_a_fault_at_any_step(
     order = shop.completed()
     assert shop.ask(f"/order/{order}/capture", {**WHOLE, "merchantReference": "all"}).status_code == 200
     # Wait until the reminders are sent, so that the fault hits the payment.
-    shop.just_before(DUE, order)
+    shop.just_before(REMIND, order)
+    shop.later("2 minutes")
     shop.until(REMINDED, order)
+    shop.just_before(DUE, order)
     shop.arm(MOMENTS[moment], action)
     shop.later("2 minutes")
     if "receipt" in moment:
