@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from cuota.core.checkout.ending import Charging
 from cuota.core.dispute.dispute import Dispute, DisputeOutcome, DisputeStatus
 from cuota.db.dispute import disputes
 from cuota.db.verify.recalculate import verify
@@ -17,11 +18,13 @@ from cuota.flows.dispute.answer_dispute import submit_evidence, withdraw_dispute
 from cuota.flows.dispute.send_answers import BACKOFF, send_answers
 from cuota.flows.plan.apply_card_events import apply_card_events
 from cuota.flows.plan.store_card_event import store_card_event
-from cuota.rails.card.protocol import CardEvent, CardEventKind, ChargebackReply
+from cuota.rails.card.protocol import CardAnswer, CardEvent, CardEventKind, ChargebackReply, ChargeRequest
 from cuota.rails.card.rails import CardRails
 from cuota.rails.unavailable import RailUnavailable
 from support.disputes import disputed
 from support.flows.due import settle_all_due
+from support.flows.interrupted import FlakyRail, with_rail
+from support.makers import complete
 from support.own_service import Own
 
 OPENED = (CardEventKind.DISPUTE_OPENED, "needs_response")
@@ -232,3 +235,36 @@ async def test_evidence_whose_answer_was_lost_is_sent_once_more_with_the_same_ke
     assert len(set(rails.asked)) == 1
     async with own.owner() as owner:
         assert await owner.fetchval("SELECT evidence FROM card_simulator.disputes") == "Signed for."
+
+
+class DeafRail(FlakyRail):
+    """A rail that cannot be asked about earlier charges."""
+
+    async def find_charge(self, asked: ChargeRequest) -> CardAnswer | None:
+        raise RailUnavailable(f"no answer about {asked.key}")
+
+
+async def test_a_chargeback_waits_for_the_answer_to_its_charge_and_then_pauses_the_plan(own: Own) -> None:
+    shop, context = own.auto_merchant, own.context
+    created = await shop.create("100.00")
+    own.service.context = with_rail(context, FlakyRail(context.rails.card, lost=1))
+    with pytest.raises(Charging):
+        await complete(own.service, shop.merchant_id, created)
+    own.service.context = context
+    ids = shop.merchant_id, UUID(created["orderId"])
+    [row] = await context.pool.fetch("SELECT charge_id FROM charges WHERE order_id = $1", ids[1])
+    opened = CardEvent(
+        f"evt_{uuid4()}", OPENED[0], context.now(), *ids, charge_id=row["charge_id"], amount=2500,
+        reason="fraudulent", reference="dp_1", status=OPENED[1], respond_by=context.now() + timedelta(days=9),
+    )  # fmt: skip
+    await store_card_event(context, "sandbox", opened)
+    await apply_card_events(with_rail(context, DeafRail(context.rails.card)))
+    assert await all_of(own, ids) == []
+    own.service.clock.ahead += timedelta(minutes=5)
+    await apply_card_events(context)
+    (dispute,) = await all_of(own, ids)
+    assert dispute.withheld == 2500
+    own.service.clock.ahead += timedelta(days=16)
+    await settle_all_due(context)
+    assert len(await context.pool.fetch("SELECT 1 FROM charges WHERE order_id = $1", ids[1])) == 1
+    assert (await verify(context.pool)).disagreements == []

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
+from cuota.core.checkout.ending import Charging
 from cuota.core.dispute.chargeback import (
     ChargebackReport,
     lose_chargeback,
@@ -57,7 +58,10 @@ class ChargedBackOrder:
 
 
 async def report_chargeback(context: Context, due: DueEvent, *, closes: bool) -> None:
-    """Record a chargeback, and its end if `closes`. If the end is reported first, both are recorded."""
+    """Record a chargeback, and its end if `closes`. If the end is reported first, both are recorded.
+
+    Raises Charging while the answer to the charge itself is not recorded: until then, no payment exists that a bank can take back.
+    """
     if (
         due.charge_id is None
         or due.reference is None
@@ -82,6 +86,8 @@ async def report_chargeback(context: Context, due: DueEvent, *, closes: bool) ->
     def begin(read: ChargedBackOrder) -> Outcome | None:
         if read.booked is not None:
             return None
+        if read.order.charging == report.charge_id:
+            raise Charging
         return open_chargeback(read.order, read.plan, report, read.claims, dispute_id, context.now())
 
     def end(read: ChargedBackOrder) -> Outcome | None:

@@ -10,6 +10,7 @@ import logging
 from dataclasses import dataclass
 from uuid import UUID
 
+from cuota.core.checkout.ending import Charging
 from cuota.core.order.card_refund import fail_later, settle_card_refund
 from cuota.core.order.job import CardRefund, JobState
 from cuota.core.order.order import Order
@@ -56,6 +57,9 @@ async def apply_card_events(context: Context) -> int:
             except Refused as busy:
                 log.warning("card event waits", extra={"facts": {**facts, "code": busy.code}})
                 return
+            except Charging:
+                log.warning("card event waits for the answer to its charge", extra={"facts": facts})
+                return
             except Exception:
                 # One event that fails must not delay the others. Its lease ends, and it is retried.
                 log.exception("card event failed", extra={"facts": facts})
@@ -81,6 +85,7 @@ async def _apply(context: Context, due: DueEvent) -> None:
         CardEventKind.DISPUTE_CHANGED,  # an inquiry may have become a dispute
         CardEventKind.DISPUTE_CLOSED,
     }:
+        await _look_at_charge(context, due)
         await report_chargeback(context, due, closes=due.kind == CardEventKind.DISPUTE_CLOSED)
     # Refunds made elsewhere are only stored; `cuota rails` lists them.
 
