@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
-from typing import Any
 
 from cuota.commands.common import require_database, run, show
 from cuota.commands.parsers import Add
 from cuota.commands.place import called
 from cuota.core import money
 from cuota.core.instant import timestamp
-from cuota.core.payout.arrival import day_at_bank
+from cuota.core.payout.late import PaymentDays, has_problem, is_unconfirmed, problem_note
 from cuota.core.payout.payout import PayoutStatus
 from cuota.db.payout import operator_list
 from cuota.db.payout.operator_list import ListedPayout, PausedMerchant
 from cuota.flows.context import Context
 from cuota.flows.merchant.manage_merchants import find_merchant
+from cuota.flows.payout.days import days_now
 from cuota.flows.payout.send_payouts import NO_BANK_RAIL
 
 MOST_SHOWN = 1000
@@ -29,7 +29,7 @@ class _Seen:
     rail: str | None
     payouts: list[ListedPayout]
     paused: list[PausedMerchant]
-    overdue: frozenset[Any]
+    days: PaymentDays
 
 
 def payouts(options: argparse.Namespace) -> int:
@@ -41,16 +41,12 @@ def payouts(options: argparse.Namespace) -> int:
         merchant = None if options.merchant is None else await find_merchant(context, options.merchant)
         whose = None if merchant is None else merchant.merchant_id
         found = await operator_list.payouts(context.pool, whose, status, MOST_SHOWN)
-        today = day_at_bank(context.now())
-        late = (
-            each.payout_id for each in found if each.status is PayoutStatus.SENT and each.arrival_date < today
-        )
         rail = context.rails.bank
         return _Seen(
             None if rail is None else rail.name,
             found,
             await operator_list.paused(context.pool, whose),
-            frozenset(late),
+            days_now(context),
         )
 
     seen = run(flow)
@@ -60,14 +56,19 @@ def payouts(options: argparse.Namespace) -> int:
             {"merchantId": str(each.merchant_id), "merchant": each.name, "since": timestamp(each.since)}
             for each in seen.paused
         ],
-        "payouts": [_facts(each, overdue=each.payout_id in seen.overdue) for each in seen.payouts],
+        "payouts": [_facts(each, seen.days) for each in seen.payouts],
     }
     show(options, facts, _lines(seen))
     waits = seen.rail is None and any(each.status is PayoutStatus.CREATED for each in seen.payouts)
-    return 1 if waits or seen.paused or seen.overdue or any(each.problem for each in seen.payouts) else 0
+    return 1 if waits or seen.paused or any(_is_trouble(each, seen.days) for each in seen.payouts) else 0
 
 
-def _facts(each: ListedPayout, *, overdue: bool) -> dict[str, object]:
+def _is_trouble(each: ListedPayout, days: PaymentDays) -> bool:
+    late = is_unconfirmed(each.status, each.arrival_date, days)
+    return late or has_problem(each.problem, each.arrival_date, days)
+
+
+def _facts(each: ListedPayout, days: PaymentDays) -> dict[str, object]:
     return {
         "payoutId": str(each.payout_id),
         "merchantId": str(each.merchant_id),
@@ -78,7 +79,7 @@ def _facts(each: ListedPayout, *, overdue: bool) -> dict[str, object]:
         "currency": each.currency,
         "closedAt": timestamp(each.closed_at),
         "arrivalDate": each.arrival_date.isoformat(),
-        "overdue": overdue,
+        "overdue": is_unconfirmed(each.status, each.arrival_date, days),
         "bankAccount": {"last4": each.last4},
         "tries": each.tries,
         "nextTryAt": None if each.try_at is None else timestamp(each.try_at),
@@ -95,13 +96,14 @@ def _lines(seen: _Seen) -> list[str]:
         f" account takes effect: {called()} merchant bank {each.merchant_id} --routing N --account N"
         for each in seen.paused
     ]
-    lines += [_line(each, overdue=each.payout_id in seen.overdue) for each in seen.payouts]
+    lines += [_line(each, seen.days) for each in seen.payouts]
     if len(seen.payouts) == MOST_SHOWN:
         lines.append(f"These are the newest {MOST_SHOWN}. To see others, add --merchant or --status.")
     return lines if seen.payouts else [*lines, "No such payouts."]
 
 
-def _line(each: ListedPayout, *, overdue: bool) -> str:
+def _line(each: ListedPayout, days: PaymentDays) -> str:
+    overdue = is_unconfirmed(each.status, each.arrival_date, days)
     line = (
         f"{each.payout_id}  {each.status.value:8}  {money.text_of(each.amount):>12}  {each.arrival_date}  ****{each.last4}"
         f"  {each.merchant}"
@@ -110,7 +112,7 @@ def _line(each: ListedPayout, *, overdue: bool) -> str:
         f"HELD since {timestamp(each.held_at)}: release it in the dashboard" if each.held_at else "",
         f"returned: {each.return_reason}" if each.return_reason else "",
         f"OVERDUE: the bank has not confirmed the payment; asked {each.tries} times" if overdue else "",
-        f"{each.tries} tries, the last failed: {each.problem}" if each.problem else "",
+        problem_note(each.problem, each.tries, each.arrival_date, days),
     ]
     return "  ".join([line, *(f"({note})" for note in notes if note)])
 

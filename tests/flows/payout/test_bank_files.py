@@ -13,10 +13,11 @@ from cuota.core.payout.bank_order import Originator
 from cuota.core.payout.bank_report import Reported
 from cuota.core.payout.camt053 import read_camt053
 from cuota.core.payout.nacha_return import read_nacha_return
-from cuota.db.payout import holds
+from cuota.db.payout import holds, operator_list
 from cuota.db.payout.holds import HoldReason
 from cuota.flows.context import Context
 from cuota.flows.payout.bank_files import make_files, record_report
+from cuota.flows.payout.days import days_now
 from cuota.flows.payout.send_payouts import send_payouts
 from cuota.rails.bank.files import FileBankRail
 from cuota.rails.settings import BankFileSettings, RailSettings
@@ -156,3 +157,20 @@ async def test_an_unclear_entry_about_a_payout_is_shown_to_a_person(own: Own) ->
     bank, payout_id = await in_a_file(own, "pain001")
     entries = read_camt053(statement(booked("CRDT", "123.45", payout_id.hex)))
     assert await record_report(bank.context, bank.rail, entries) == (0, 0, entries)
+
+
+async def test_a_payout_is_sent_as_soon_as_its_payment_is_in_a_file_and_nobody_is_alarmed_before(
+    own: Own,
+) -> None:
+    await on_monday(own)
+    bank = FileBank(own.context, "nacha")
+    payout_id = await make_payout(bank.context, own.merchant.merchant_id)
+    for _ in range(3):
+        await send_payouts(bank.context)
+        bank.at += timedelta(minutes=5)
+    # The next try would be minutes away.
+    await send_payouts(bank.context)
+    assert await operator_list.count_troubled(own.context.pool, days_now(bank.context)) == 0
+    await bank.make()
+    await send_payouts(bank.context)
+    assert (await payout_row(bank.context, payout_id))["status"] == "sent"

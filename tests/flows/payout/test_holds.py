@@ -19,6 +19,7 @@ from cuota.db.verify.recalculate import verify
 from cuota.flows.context import Context
 from cuota.flows.merchant.manage_merchants import BadMerchant, MerchantTerms, create_merchant
 from cuota.flows.merchant.suspend_merchant import resume_merchant, suspend_merchant
+from cuota.flows.payout.days import days_now
 from cuota.flows.payout.release_payout import release_payout
 from cuota.flows.payout.send_payouts import send_payouts
 from support.db.locks import holder
@@ -144,7 +145,7 @@ async def test_the_arrival_is_counted_from_the_release_and_no_event_changes(
         assert listed is not None
         assert listed.arrival_date == expected
         # So nobody is told that the bank is late.
-        assert await operator_list.count_troubled(context.pool, day_at_bank(context.now())) == 0
+        assert await operator_list.count_troubled(context.pool, days_now(context)) == 0
     assert await event_types(context, payout_id) == ["payout.created", "payout.sent"]
 
 

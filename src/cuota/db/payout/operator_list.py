@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from uuid import UUID
 
+from cuota.core.payout.late import WAITS_FOR_FILE, PaymentDays
 from cuota.core.payout.payout import PayoutStatus
 from cuota.db.pool import Row
 from cuota.db.position import Position
@@ -21,11 +22,13 @@ _PAYOUTS = f"""SELECT {_SHOWN} {_JOINED}
     WHERE ($1::uuid IS NULL OR p.merchant_id = $1) AND ($2::text IS NULL OR p.status = $2)
         AND ($4::timestamptz IS NULL OR (p.closed_at <= $4 AND (p.closed_at < $4 OR p.payout_id > $5::uuid)))
     ORDER BY p.closed_at DESC, p.payout_id LIMIT $3"""
-# The bank's last answer was a problem, or the bank has not confirmed the payment in time ($1 is today). The oldest first. The
-# index payouts_due holds only payouts that the bank is still asked about.
-_TROUBLE = "p.try_at IS NOT NULL AND (p.problem IS NOT NULL OR (p.status = 'sent' AND coalesce(p.released_arrival, p.arrival_date) < $1::date))"
+# The rules of core/payout/late.py: the bank's last answer was a problem ($1 is today), or the bank has not confirmed the payment in
+# time ($2). The oldest first. The index payouts_due holds only payouts that the bank is still asked about.
+_ARRIVES = "coalesce(p.released_arrival, p.arrival_date)"
+_TROUBLE = f"""p.try_at IS NOT NULL AND ((p.problem IS NOT NULL AND (p.problem <> '{WAITS_FOR_FILE}' OR {_ARRIVES} < $1::date))
+    OR (p.status = 'sent' AND {_ARRIVES} < $2::date))"""
 _TROUBLED = f"""SELECT {_SHOWN} {_JOINED} WHERE {_TROUBLE}
-        AND ($3::timestamptz IS NULL OR (p.closed_at, p.payout_id) > ($3, $4::uuid)) ORDER BY p.closed_at, p.payout_id LIMIT $2"""
+        AND ($4::timestamptz IS NULL OR (p.closed_at, p.payout_id) > ($4, $5::uuid)) ORDER BY p.closed_at, p.payout_id LIMIT $3"""
 _TROUBLES = f"SELECT count(*) AS payouts FROM payouts p WHERE {_TROUBLE}"
 # The index payouts_held holds only these. The oldest first.
 _HELD_NOW = "p.held_at IS NOT NULL AND p.released_at IS NULL"
@@ -82,15 +85,17 @@ async def payouts(
 
 
 async def troubled(
-    session: Session, today: date, limit: int, after: Position | None = None
+    session: Session, days: PaymentDays, limit: int, after: Position | None = None
 ) -> list[ListedPayout]:
     """Return the payouts that a person must check, the oldest first."""
-    return _listed(await session.fetch(_TROUBLED, today, limit, *(after or (None, None))))
+    return _listed(
+        await session.fetch(_TROUBLED, days.today, days.confirmed, limit, *(after or (None, None)))
+    )
 
 
-async def count_troubled(session: Session, today: date) -> int:
+async def count_troubled(session: Session, days: PaymentDays) -> int:
     """Return how many payouts a person must check."""
-    row = await session.fetchrow(_TROUBLES, today)
+    row = await session.fetchrow(_TROUBLES, days.today, days.confirmed)
     return row["payouts"] if row else 0
 
 

@@ -18,7 +18,7 @@ _REFUSED = "SELECT bank_account_is_refused($1, $2) AS refused"
 _HOLD = """UPDATE payouts SET held_at = $3, try_at = NULL, tries = 0
     WHERE merchant_id = $1 AND payout_id = $2 AND status = 'created' AND held_at IS NULL"""
 _LOOK_UP = """UPDATE payouts SET try_at = least(coalesce(try_at, $3), $3)
-    WHERE merchant_id = $1 AND payout_id = $2 AND status IN ('sent', 'paid')"""
+    WHERE merchant_id = $1 AND payout_id = $2 AND (status IN ('sent', 'paid') OR (status = 'created' AND try_at IS NOT NULL))"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,10 @@ async def make_files(context: Context, rail: FileBankRail, effective: date) -> t
     for each in stopped:
         if each.payout_id in withdrawn:
             await queued.hold(context.pool, each, now)
-    return await rail.books.make(rail.format, now, effective, allowed), len(withdrawn)
+    made = await rail.books.make(rail.format, now, effective, allowed)
+    # A payout is sent when its payment is in a file. A worker records that at once.
+    await queued.look_up(context.pool, allowed if made else [], now)
+    return made, len(withdrawn)
 
 
 async def record_report(

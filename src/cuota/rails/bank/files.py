@@ -12,6 +12,7 @@ from uuid import UUID
 from cuota.core import money
 from cuota.core.payout.arrival import BANK_ZONE, business_days_after
 from cuota.core.payout.bank_order import Credit
+from cuota.core.payout.late import WAITS_FOR_FILE
 from cuota.core.payout.nacha import MOST_CENTS
 from cuota.rails.bank.file_books import FileBooks, Ordered
 from cuota.rails.bank.protocol import BankAnswer, BankOrder, BankState
@@ -21,7 +22,6 @@ from cuota.rails.unavailable import RailUnavailable
 
 RETURN_DAYS = 2
 """The business days within which the merchant's bank must return an ACH credit (Nacha Operating Rules)."""
-WAITS = "it waits for the next bank file (cuota bank make)"
 
 
 class FileBankRail:
@@ -35,6 +35,8 @@ class FileBankRail:
         self.format = settings.bank_files.format
         self.books = FileBooks(books, vault, settings.bank_files.originator)
         self._now = now
+        # The return may arrive on the last of these days, and the payment counts as paid on the next one.
+        self.patience = RETURN_DAYS + 1 if self.format == "nacha" else 0
 
     async def send(self, order: BankOrder) -> BankAnswer:
         """Queue the payment.
@@ -64,7 +66,7 @@ class FileBankRail:
         if found is None:
             return None
         if found.file_number is None:
-            raise RailUnavailable(WAITS)
+            raise RailUnavailable(WAITS_FOR_FILE)
         state = BankState.ACCEPTED
         if found.returned_at is not None:
             state = BankState.RETURNED

@@ -59,7 +59,8 @@ class BankRail(Protocol):
     """The interface of the class in CUOTA_BANK_RAIL. Each call may raise RailUnavailable.
 
     The constructor takes what `rails/load.py` gives to every rail: `(settings, books, vault, now)`. `name` has 2 to 32
-    characters from a-z, 0-9 and _. A rail may also have `async def close(self)`, which is called when the process ends.
+    characters from a-z, 0-9 and _. A rail may also have `async def close(self)`, which is called when the process ends, and
+    `patience`: the business days after the day of payment in which the bank confirms it (0 without this attribute).
     """
 
     name: str

@@ -19,6 +19,7 @@ class BoundedBankRail:
     def __init__(self, rail: BankRail, seconds: float = SECONDS) -> None:
         self.rail = rail
         self.name = rail.name
+        self.patience: int = getattr(rail, "patience", 0)
         self._seconds = seconds
 
     async def close(self) -> None:

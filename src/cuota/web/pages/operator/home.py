@@ -16,6 +16,7 @@ from cuota.db.payout import operator_list
 from cuota.db.plan.charges import failed_refunds
 from cuota.db.risk import reviews
 from cuota.flows.context import Context
+from cuota.flows.payout.days import days_now
 from cuota.web.pages.desk.view import when
 from cuota.web.pages.operator.view import common
 from cuota.web.pages.operator.visit import PATH, OperatorDesk, allowed
@@ -81,7 +82,7 @@ async def _onboarding(context: Context) -> PageContext:
 
 async def _money(context: Context) -> list[PageContext]:
     today = day_at_bank(context.now())
-    troubled = await operator_list.count_troubled(context.pool, today)
+    troubled = await operator_list.count_troubled(context.pool, days_now(context))
     paused = len(await operator_list.paused(context.pool, None))
     refused = await failed_refunds(context.pool, MOST_REFUSED)
     overdue = await operator_figures.aging(context.pool, today)

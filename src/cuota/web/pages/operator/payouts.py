@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import date
-
 from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core import money
 from cuota.core.dates import day
 from cuota.core.operator.role import OperatorAction
-from cuota.core.payout.arrival import day_at_bank
+from cuota.core.payout.late import PaymentDays, is_unconfirmed, problem_note
 from cuota.core.payout.payout import PayoutStatus
 from cuota.db.payout import operator_list
 from cuota.db.payout.operator_list import ListedPayout, PausedMerchant
 from cuota.db.position import Position
+from cuota.flows.payout.days import days_now
 from cuota.flows.payout.send_payouts import NO_BANK_RAIL
 from cuota.web.pages.desk.view import when
 from cuota.web.pages.operator.parts import ListPage, cell, section, state, table
@@ -42,9 +41,9 @@ async def payouts(request: Request, desk: OperatorDesk) -> Response:
     """List payouts, 50 on a page: all or those of one status, newest first, or those to look at, oldest first."""
     context, asked = service_of(request).context, request.query_params.get("status", "")
     view = asked if asked in {_TROUBLED, _HELD, *PayoutStatus} else ""
-    at, today = ListPage.of(request, PAYOUTS, status=view), day_at_bank(context.now())
+    at, days = ListPage.of(request, PAYOUTS, status=view), days_now(context)
     if view == _TROUBLED:
-        found = await operator_list.troubled(context.pool, today, A_PAGE + 1, at.after)
+        found = await operator_list.troubled(context.pool, days, A_PAGE + 1, at.after)
     elif view == _HELD:
         found = await operator_list.held(context.pool, A_PAGE + 1, at.after)
     else:
@@ -59,7 +58,7 @@ async def payouts(request: Request, desk: OperatorDesk) -> Response:
     sections = [] if context.rails.bank is not None else [section(texts=[NO_BANK_RAIL])]
     sections += [_paused(await operator_list.paused(context.pool, None))]
     links = at.links(found, A_PAGE, _held_position if view == _HELD else _closed_position)
-    sections += [_listed(found[:A_PAGE], today, view, links)]
+    sections += [_listed(found[:A_PAGE], days, view, links)]
     shown: PageContext = {
         **common(request, desk, "Payouts", here=PAYOUTS),
         "tabs": [
@@ -97,7 +96,9 @@ def _paused(found: list[PausedMerchant]) -> PageContext:
     )
 
 
-def _listed(found: list[ListedPayout], today: date, view: str, links: list[tuple[str, str]]) -> PageContext:
+def _listed(
+    found: list[ListedPayout], days: PaymentDays, view: str, links: list[tuple[str, str]]
+) -> PageContext:
     columns = [
         cell("Merchant"),
         cell("Arrival", wide=True),
@@ -107,7 +108,7 @@ def _listed(found: list[ListedPayout], today: date, view: str, links: list[tuple
     ]
     rows = [
         [
-            cell(each.merchant, address_of(each), more=_note(each, today)),
+            cell(each.merchant, address_of(each), more=_note(each, days)),
             cell(day(each.arrival_date, year=True), wide=True),
             cell(f"ends in {each.last4}", wide=True),
             state(*state_of(each)),
@@ -135,13 +136,13 @@ def state_of(each: ListedPayout) -> tuple[str, str]:
     return _WORDS[each.status] if each.held_at is None else ("Held", "bad")
 
 
-def _note(each: ListedPayout, today: date) -> str:
+def _note(each: ListedPayout, days: PaymentDays) -> str:
     if each.held_at is not None:
         return f"held since {when(each.held_at)}"
     if each.return_reason:
         return f"returned: {each.return_reason}"
-    if each.problem:
-        return f"{each.tries} tries, the last failed: {each.problem}"
-    if each.status is PayoutStatus.SENT and each.arrival_date < today:
+    if note := problem_note(each.problem, each.tries, each.arrival_date, days):
+        return note
+    if is_unconfirmed(each.status, each.arrival_date, days):
         return "overdue: the bank has not confirmed the payment"
     return f"number {each.number}"
