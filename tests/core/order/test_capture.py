@@ -84,6 +84,12 @@ def test_an_authorization_is_valid_until_its_end_but_not_at_that_moment() -> Non
     assert caught.value.code is Code.AUTHORIZATION_EXPIRED
 
 
+def test_while_a_chargeback_is_open_an_expired_authorization_is_not_said_to_be_released() -> None:
+    with pytest.raises(Refused) as caught:
+        capture(approved(open_chargebacks=1), asked(MovementKind.CAPTURE, 1), MOVEMENT, END)
+    assert "is released when the chargeback is closed" in caught.value.message
+
+
 def test_a_capture_after_the_service_voided_the_rest_is_still_refused_as_expired() -> None:
     released = approved(10_000, captured=4000, voided=6000, lapsed=True)
     with pytest.raises(Refused) as caught:

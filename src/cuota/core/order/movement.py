@@ -81,5 +81,7 @@ def require_authorization(order: Order, now: datetime) -> None:
     """Raise Refused if the authorization has ended. At exactly its end time, it has ended."""
     ended = order.authorization_expires_at is not None and now >= order.authorization_expires_at
     if order.lapsed or (order.capturable and ended):
-        message = "The authorization has expired and what was not captured is released. Create a new order."
+        # While a chargeback is open, nothing is voided (`lapse`).
+        until = " when the chargeback is closed" if order.open_chargebacks and not order.lapsed else ""
+        message = f"The authorization has expired. What was not captured is released{until}. Create a new order."
         raise refuse(Code.AUTHORIZATION_EXPIRED, message, order)
