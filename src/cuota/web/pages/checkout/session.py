@@ -7,6 +7,7 @@ of the pages' addresses.
 from __future__ import annotations
 
 import hmac
+import re
 import secrets
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -21,16 +22,21 @@ from cuota.db.checkout.loaded import Checkout
 from cuota.db.row_security import narrow
 from cuota.flows.checkout.take_step import load
 from cuota.web.body import MOST_SMALL_BYTES, media_type, read_bytes
-from cuota.web.cookies import cookie_of
+from cuota.web.cookies import cookie_of, names_of
 from cuota.web.ids import guid
 from cuota.web.pages.render import problem
 from cuota.web.service import service_of
 
 HOURS = 24
+# A browser that opened more checkouts in these hours would send heads that are too large for the server.
+MOST_CHECKOUTS = 20
+# A proxy accepts only a few kilobytes of head. The next checkout deletes the rest.
+_DELETED_AT_ONCE = 10
 DEVICE = "device"
 DEVICE_SECONDS = 365 * 24 * 3600
 _LONGEST_WORD = 64
 FRAMED = "k"
+_NAMED = re.compile(r"checkout-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 
 
 class Stop(Exception):
@@ -95,8 +101,20 @@ def page_address(checkout: Checkout, secret: str, **query: str) -> str:
 
 
 def set_secret(request: Request, response: Response, order_id: UUID, secret: str) -> None:
-    """Set the cookie with the session secret for an order."""
-    keep_secret(request, response, f"checkout-{order_id}", secret, HOURS * 3600)
+    """Set the cookie with the session secret for an order, and delete the oldest of too many such cookies."""
+    name = f"checkout-{order_id}"
+    for old in _too_many(request, name):
+        keep_secret(request, response, old, "", 0)
+    keep_secret(request, response, name, secret, HOURS * 3600)
+
+
+def _too_many(request: Request, name: str) -> list[str]:
+    """Return the names of the cookies to delete, so that the newest checkouts and the one of this name are left."""
+    prefix = _cookie_name(request, "")
+    given = {each.removeprefix(prefix) for each in names_of(request) if each.startswith(prefix)}
+    # The ids of orders are ordered by time.
+    others = sorted(each for each in given if _NAMED.fullmatch(each) and each != name)
+    return others[: 1 - MOST_CHECKOUTS][:_DELETED_AT_ONCE]
 
 
 def in_frame(request: Request) -> bool:
