@@ -7,23 +7,25 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import AsyncIterator, Iterable, Mapping
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-_DANGEROUS = ("=", "+", "-", "@", "\t", "\r", "\n", "'", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_DANGEROUS = r"=+\-@\t\r\n'\uff1d\uff0b\uff0d\uff20"
+# In many countries, a spreadsheet splits the file at semicolons. It then starts a cell inside of a text, and quotes around
+# the whole text do not prevent that, because for this spreadsheet they are in the middle of a cell.
+_CELL_STARTS = re.compile(f"""^(?=[{_DANGEROUS}])|(?<=;)(?=[{_DANGEROUS}"])""")
 
 
 def safe(text: str | None) -> str:
     """Return a text from outside in a form that a spreadsheet does not execute.
 
-    A text that begins like a formula, or with an apostrophe, gets an apostrophe in front. To get the text back, remove
-    this apostrophe.
+    A text that begins like a formula, or with an apostrophe, gets an apostrophe in front. So does such a part, or a part
+    that begins with a quote, after a semicolon. To get the text back, remove these apostrophes.
     """
-    if not text:
-        return ""
-    return f"'{text}" if text.startswith(_DANGEROUS) else text
+    return _CELL_STARTS.sub("'", text) if text else ""
 
 
 def rows_of(rows: Iterable[Iterable[object]]) -> bytes:

@@ -7,6 +7,7 @@ import asyncio
 import csv
 import io
 import json
+import re
 import shutil
 import tracemalloc
 from uuid import UUID, uuid4
@@ -90,6 +91,29 @@ async def test_a_merchant_s_text_is_never_a_formula_and_can_be_read_back(
 def test_text_that_begins_with_a_tab_or_a_line_break_is_escaped_too() -> None:
     assert [csv_text.safe(text) for text in ("\t=1", "\r=1", "\n=1", "\uff1d1", "", None)] == [
         "'\t=1", "'\r=1", "'\n=1", "'\uff1d1", "", "",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ann;=cmd|' /C calc'!A0", "Ann;+1", "Ann;-1", "Ann;@SUM(A1)", "=1;=1", ";=1", ";;=1", 'Ann;"=1', 'Ann;"";=1', "Ann;\uff1d1",
+        'a,"b";=1', "Ann;'=1",
+    ],
+)  # fmt: skip
+def test_no_cell_is_a_formula_in_a_spreadsheet_that_splits_at_semicolons_and_the_text_can_be_read_back(
+    text: str,
+) -> None:
+    content = csv_text.rows_of([["id-1", csv_text.safe(text), "10.00"]]).decode()
+    cells = next(csv.reader(io.StringIO(content, newline=""), delimiter=";"))
+    assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@", "\uff1d"))]
+    (_, written, _) = next(csv.reader(io.StringIO(content, newline="")))
+    assert re.sub("(^|;)'", r"\1", written) == text
+
+
+def test_a_semicolon_before_any_other_text_changes_nothing() -> None:
+    assert [csv_text.safe(text) for text in ("A;B", "A; =B", ";", 'Ann "Lee"; 3')] == [
+        "A;B", "A; =B", ";", 'Ann "Lee"; 3',
     ]  # fmt: skip
 
 

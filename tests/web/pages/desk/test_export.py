@@ -46,6 +46,17 @@ async def test_a_formula_in_a_name_is_not_executed_by_a_spreadsheet(staff: Staff
     assert row["merchantReference"] == "'=1+1"
 
 
+async def test_a_formula_behind_a_semicolon_is_not_executed_by_a_spreadsheet_that_splits_there(
+    staff: Staff,
+) -> None:
+    await staff.shop.create("20.00", merchantReference="A-77;=cmd|' /C calc'!A0")
+    await staff.enter()
+    answer = await download(staff)
+    cells = [cell for row in csv.reader(io.StringIO(answer.text), delimiter=";") for cell in row]
+    assert not [cell for cell in cells if cell.startswith("=")]
+    assert table(answer)[0]["merchantReference"] == "A-77;'=cmd|' /C calc'!A0"
+
+
 async def test_an_empty_list_is_a_file_with_its_header(staff: Staff) -> None:
     await staff.enter()
     answer = await download(staff)
