@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -24,6 +24,7 @@ from cuota.db.checkout.loaded import Checkout
 from cuota.db.order.documents import Document, encode
 from cuota.web.addresses import with_query
 from cuota.web.pages.checkout.session import FRAMED, base_path, csrf_of
+from cuota.web.pages.items import line_cents, quantity_of
 from cuota.web.pages.logos import logo_address
 from cuota.web.pages.render import ALONE, FramePolicy
 from cuota.web.pages.support import support_links
@@ -80,24 +81,15 @@ def _finance(plan: Sequence[Installment], currency: str) -> dict[str, str]:
 
 
 def _lines(document: dict[str, Any], currency: str) -> list[dict[str, object]]:
-    return [
-        {
+    lines: list[dict[str, object]] = []
+    for item in document["items"] or []:
+        cents = line_cents(item)
+        lines.append({
             "name": item["name"] or item["description"] or item["sku"] or "Item",
-            "quantity": item["quantity"] if item["quantity"] is not None else 1,
-            "amount": _line_amount(item, currency),
-        }
-        for item in document["items"] or []
-    ]
-
-
-def _line_amount(item: dict[str, Any], currency: str) -> str:
-    if item["price"] is None:
-        return ""
-    quantity = item["quantity"] if item["quantity"] is not None else 1
-    exact = Decimal(item["price"]) * Decimal(quantity)
-    if abs(exact) >= 10**14:
-        return ""
-    return money.shown(int((exact * 100).to_integral_value(ROUND_HALF_UP)), currency)
+            "quantity": quantity_of(item),
+            "amount": "" if cents is None else money.shown(cents, currency),
+        })  # fmt: skip
+    return lines
 
 
 def _charges(document: dict[str, Any], currency: str) -> list[dict[str, str]]:

@@ -29,10 +29,11 @@ from cuota.flows.order.move_money import Preview
 from cuota.flows.order.refund_order import preview_refund, refund_order
 from cuota.flows.order.void_order import preview_void, void_order
 from cuota.web.pages.checkout.session import Stop, see_other
-from cuota.web.pages.desk.order_view import PAYMENT_WORDS, amount_left, item_cents
+from cuota.web.pages.desk.order_view import PAYMENT_WORDS, amount_left
 from cuota.web.pages.desk.team import prove
 from cuota.web.pages.desk.view import common, shown
 from cuota.web.pages.desk.visit import PATH, Desk, allowed, id_in_path, missing
+from cuota.web.pages.items import line_cents
 from cuota.web.pages.render import PageContext, page
 from cuota.web.service import service_of
 
@@ -95,7 +96,8 @@ def _pages(move: MoveForm) -> tuple[Callable[..., Any], Callable[..., Any]]:
         items = document.get("items") or []
         cents = amount_left(order, move.kind)
         if _NUMBER.fullmatch(item) and int(item) < len(items):
-            cents = min(cents, item_cents(items[int(item)])) or cents
+            asked = line_cents(items[int(item)]) or 0
+            cents = min(cents, asked) if asked > 0 else cents
         amount = given.get("amount", "")[:40] or money.text_of(cents)
         reference = f"desk-{service_of(request).context.new_id().hex[-12:]}"
         return await _page(

@@ -24,6 +24,7 @@ from cuota.web.pages.desk.moved_by import MoveKey, moved_by
 from cuota.web.pages.desk.view import common, shown, state_of, when
 from cuota.web.pages.desk.visit import PATH, Desk
 from cuota.web.pages.desk.webhooks import delivery_row
+from cuota.web.pages.items import line_cents, quantity_of
 from cuota.web.pages.render import PageContext
 from cuota.web.service import service_of
 
@@ -142,24 +143,15 @@ def _items(desk: Desk, order: Order, document: dict[str, Any], address: str) -> 
     """Return the items. An item has the address of its refund while anything can be refunded."""
     items = []
     for number, item in enumerate(document.get("items") or []):
-        cents = item_cents(item)
-        can = desk.may(Action.REFUND) and cents > 0 and order.refundable > 0
+        cents = line_cents(item)
+        can = desk.may(Action.REFUND) and (cents or 0) > 0 and order.refundable > 0
         items.append({
             "name": item.get("name") or item.get("description") or item.get("sku") or f"Item {number + 1}",
-            "quantity": str(item.get("quantity") or 1),
-            "amount": shown(order, cents),
+            "quantity": str(quantity_of(item)),
+            "amount": "" if cents is None else shown(order, cents),
             "refund": f"{address}/refund?item={number}" if can else None,
         })  # fmt: skip
     return items
-
-
-def item_cents(item: dict[str, Any]) -> int:
-    """Return the price of an item times its quantity, in cents. 0 if the merchant sent no usable price."""
-    price, quantity = item.get("price"), item.get("quantity") or 1
-    if price is None:
-        return 0
-    cents = price * 100 * quantity
-    return int(cents) if cents == int(cents) else 0
 
 
 EVENT_WORDS = {
