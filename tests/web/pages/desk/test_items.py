@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 from typing import Any
 
@@ -79,3 +80,24 @@ async def test_no_refund_is_offered_for_an_item_without_an_amount(staff: Staff, 
     # An address that nothing links to starts with everything that can be refunded.
     page = await staff.open(f"/desk/orders/{order['orderId']}/refund?item=0")
     assert page.form("refund")[1]["amount"] == "50.00"
+
+
+@pytest.mark.parametrize(
+    ("sent", "shown"),
+    [
+        ("1.0", "1"), ("2.00", "2"), ("10", "10"), ("100.0", "100"), ("1e2", "100"), ("2.50", "2.5"), ("0.0", "0"), ("-0.0", "0"),
+        ("-1.0", "-1"), ("123456789012345678", "123456789012345678"),
+    ],
+)  # fmt: skip
+async def test_a_quantity_is_shown_without_needless_zeros(
+    staff: Staff, visitor: Visitor, sent: str, shown: str
+) -> None:
+    back = {"redirectConfirmUrl": "http://127.0.0.1:9/c", "redirectCancelUrl": "http://127.0.0.1:9/x"}
+    body = json.dumps({"amount": 50, "merchantReference": "A-1", "merchant": back})
+    # The text is sent as it is, because the test's own JSON writer would drop the zeros.
+    body = f'{body[:-1]}, "items": [{{"name": "Mug", "quantity": {sent}}}]}}'
+    headers = {"content-type": "application/json"}
+    order = (await staff.shop.http.post("/order", content=body, headers=headers)).json()
+    await staff.enter()
+    assert await in_checkout(visitor, order) == {"Mug": (shown, "")}
+    assert await in_dashboard(staff, order) == {"Mug": (shown, "")}

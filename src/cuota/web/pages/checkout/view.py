@@ -24,7 +24,7 @@ from cuota.db.checkout.loaded import Checkout
 from cuota.db.order.documents import Document, encode
 from cuota.web.addresses import with_query
 from cuota.web.pages.checkout.session import FRAMED, base_path, csrf_of
-from cuota.web.pages.items import line_cents, quantity_of
+from cuota.web.pages.items import line_cents, quantity_text
 from cuota.web.pages.logos import logo_address
 from cuota.web.pages.render import ALONE, FramePolicy
 from cuota.web.pages.support import support_links
@@ -86,7 +86,7 @@ def _lines(document: dict[str, Any], currency: str) -> list[dict[str, object]]:
         cents = line_cents(item)
         lines.append({
             "name": item["name"] or item["description"] or item["sku"] or "Item",
-            "quantity": quantity_of(item),
+            "quantity": quantity_text(item),
             "amount": "" if cents is None else money.shown(cents, currency),
         })  # fmt: skip
     return lines

@@ -24,7 +24,7 @@ from cuota.web.pages.desk.moved_by import MoveKey, moved_by
 from cuota.web.pages.desk.view import common, shown, state_of, when
 from cuota.web.pages.desk.visit import PATH, Desk
 from cuota.web.pages.desk.webhooks import delivery_row
-from cuota.web.pages.items import line_cents, quantity_of
+from cuota.web.pages.items import line_cents, quantity_text
 from cuota.web.pages.render import PageContext
 from cuota.web.service import service_of
 
@@ -147,7 +147,7 @@ def _items(desk: Desk, order: Order, document: dict[str, Any], address: str) -> 
         can = desk.may(Action.REFUND) and (cents or 0) > 0 and order.refundable > 0
         items.append({
             "name": item.get("name") or item.get("description") or item.get("sku") or f"Item {number + 1}",
-            "quantity": str(quantity_of(item)),
+            "quantity": quantity_text(item),
             "amount": "" if cents is None else shown(order, cents),
             "refund": f"{address}/refund?item={number}" if can else None,
         })  # fmt: skip
