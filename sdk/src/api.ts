@@ -1,6 +1,7 @@
 // The calls to the service that open and leave a checkout. Each sends the signed body unchanged, and returns the answer or
 // throws a Failure with messages for onError.
 import type { CheckoutRequest, CheckoutResult, CloseReason, Display } from "../types/pay";
+import { isReason } from "./messages.ts";
 import { inspected, trace } from "./trace.ts";
 
 export interface Signed {
@@ -124,12 +125,21 @@ export function read(answer: unknown, base: string): Opened {
     throw new Failure(["The checkout could not be opened: the answer of the service cannot be read."], true);
   }
   const opened: Opened = { token: answer.token, url: answer.checkoutUrl };
-  let reason = ENDS.get(String(answer.orderStatus));
-  if (answer.orderStatus === "Abandoned" && Date.parse(String(answer.expiryDateTime)) <= Date.now()) reason = "session_expired";
+  const reason = reasonOf(answer);
   if (answer.orderStatus === "Approved" && isObject(answer.result)) {
     opened.ended = { result: answer.result as unknown as CheckoutResult };
   } else if (reason) opened.ended = { message: reason };
   return opened;
+}
+
+/** Why the checkout ended without a payment, or undefined if it is open or paid. */
+function reasonOf(answer: Fields): CloseReason | undefined {
+  const reason = ENDS.get(String(answer.orderStatus));
+  if (!reason) return undefined;
+  if (isReason(answer.closeReason)) return answer.closeReason;
+  // A service of an earlier release sends no reason. The customer's clock is then the best guess.
+  const late = reason === "closed_by_customer" && Date.parse(String(answer.expiryDateTime)) <= Date.now();
+  return late ? "session_expired" : reason;
 }
 
 function isOwn(url: string, base: string): boolean {

@@ -38,7 +38,7 @@ export type Refusal = "origin" | "window" | "not ours" | "version" | "checkout" 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-const isReason = (value: unknown): value is CloseReason => REASONS.includes(value as CloseReason);
+export const isReason = (value: unknown): value is CloseReason => REASONS.includes(value as CloseReason);
 
 const SHAPES: Record<Message["type"], (data: Record<string, unknown>) => boolean> = {
   ready: () => true,

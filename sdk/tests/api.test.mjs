@@ -85,6 +85,20 @@ test("an answer with a final order contains the outcome", () => {
   assert.equal(ended({ orderStatus: "toString" }), undefined);
 });
 
+test("the reason of an ended checkout is the service's, whatever the customer's clock says", () => {
+  const answer = { token: "t", checkoutUrl: "https://p.example/c", orderStatus: "Abandoned" };
+  const ended = (more) => read({ ...answer, ...more }, "https://p.example").ended;
+  const [past, future] = ["2020-01-01T00:00:00Z", "2999-01-01T00:00:00Z"];
+  assert.deepEqual(ended({ expiryDateTime: past, closeReason: "closed_by_customer" }), { message: "closed_by_customer" });
+  assert.deepEqual(ended({ expiryDateTime: future, closeReason: "session_expired" }), { message: "session_expired" });
+  // An older service sends no reason. A reason that this script does not know is not reported to the shop.
+  for (const closeReason of [undefined, null, "another", 1, {}]) {
+    assert.deepEqual(ended({ expiryDateTime: past, closeReason }), { message: "session_expired" });
+    assert.deepEqual(ended({ expiryDateTime: future, closeReason }), { message: "closed_by_customer" });
+  }
+  assert.equal(ended({ orderStatus: "Created", closeReason: "declined" }), undefined);
+});
+
 test("another display changes only the query of the checkout's address", () => {
   assert.equal(shownAs("https://p.example/c/m?token=t&display=popup", "iframe"), "https://p.example/c/m?token=t&display=iframe");
   assert.equal(shownAs("https://p.example/c/m?token=t", "redirect"), "https://p.example/c/m?token=t&display=redirect");

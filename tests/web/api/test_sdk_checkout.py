@@ -7,12 +7,16 @@ import base64
 import json
 import secrets
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from cuota.core.webhook.signature import pay_signature
+from cuota.flows.checkout.leave_checkout import lapse_order
 from cuota.flows.merchant import manage_merchants
+from support.core.values import PROFILE
 from support.makers import Merchant, Running, complete, make_merchant
 from support.signed import SHOP, sdk_body, send, started
 
@@ -167,6 +171,29 @@ async def test_leaving_a_paid_checkout_changes_nothing(shop: Merchant) -> None:
     left = (await send(shop, raw, "/leave")).json()
     assert left["orderStatus"] == "Approved"
     assert left["result"]["orderId"] == first["orderId"]
+
+
+async def test_an_ended_checkout_says_why_it_ended_by_the_service_s_clock(shop: Merchant) -> None:
+    canceled, expired = (json.dumps(sdk_body(shop, merchantReference=each)).encode() for each in "AB")
+    for raw in (canceled, expired):
+        assert "closeReason" not in (await send(shop, raw)).json()
+    assert (await send(shop, canceled, "/leave")).json()["closeReason"] == "closed_by_customer"
+    async with shop.service.clock.moved(minutes=61):
+        late = (await send(shop, expired)).json()
+        await lapse_order(shop.service.context, shop.merchant_id, UUID(late["orderId"]))
+        # The canceled checkout's time is over too, but that is not why it ended.
+        for raw, reason in ((canceled, "closed_by_customer"), (expired, "session_expired")):
+            told = (await send(shop, raw)).json()
+            assert (told["orderStatus"], told["closeReason"]) == ("Abandoned", reason)
+
+
+async def test_a_paid_checkout_has_no_reason_and_a_declined_one_says_so(shop: Merchant) -> None:
+    for surname, told in (("Rivera", ("Approved", None)), ("Declinetest", ("Declined", "declined"))):
+        raw = json.dumps(sdk_body(shop, merchantReference=surname)).encode()
+        order = (await send(shop, raw)).json()
+        await complete(shop.service, shop.merchant_id, order, profile=replace(PROFILE, surname=surname))
+        answer = (await send(shop, raw)).json()
+        assert (answer["orderStatus"], answer.get("closeReason")) == told
 
 
 async def test_leaving_a_checkout_requires_the_signature(shop: Merchant) -> None:

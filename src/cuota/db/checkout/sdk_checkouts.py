@@ -26,7 +26,7 @@ STARTED = "s.origin AS started_from, s.display AS shown_in, s.flow, s.integratio
 # A rejected order stays rejected, even if the merchant's range has changed. It is not an order that risk declined.
 _REJECTED = f"""coalesce((SELECT true FROM events e WHERE o.status = 'Declined' AND e.merchant_id = $1
     AND e.order_id = o.order_id AND e.type = '{event_type("order.rejected")}' LIMIT 1), false) AS rejected"""
-_EARLIER = f"""SELECT {MONEY}, o.token, p.payer, {STARTED}, {_REJECTED}
+_EARLIER = f"""SELECT {MONEY}, o.token, p.payer, {STARTED}, {_REJECTED}, {LEFT}
     FROM sdk_checkouts s JOIN orders o ON o.merchant_id = $1 AND o.order_id = s.order_id
     LEFT JOIN plans p ON p.merchant_id = $1 AND p.order_id = s.order_id
     WHERE s.merchant_id = $1 AND s.body_hash = $2"""
@@ -41,7 +41,8 @@ _PAYER = "SELECT payer FROM plans WHERE merchant_id = $1 AND order_id = $2 AND c
 class Earlier:
     """The order that a signed text created. `payer` is the stored JSON of the consumer who agreed to pay, or None.
 
-    `rejected` means that the amount was outside the merchant's range.
+    `rejected` means that the amount was outside the merchant's range. `left` means that the consumer canceled the checkout
+    before it timed out.
     """
 
     order: Order
@@ -49,6 +50,7 @@ class Earlier:
     payer: str | None
     start: Start
     rejected: bool
+    left: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ async def read_earlier(session: Session, merchant_id: UUID, body_hash: bytes) ->
         return None
     start = start_of(row)
     assert start is not None
-    return Earlier(order_of(row), row["token"], row["payer"], start, row["rejected"])
+    return Earlier(order_of(row), row["token"], row["payer"], start, row["rejected"], row["was_left"])
 
 
 async def read_shop_checkout(session: Session, merchant_id: UUID, order_id: UUID) -> ShopCheckout | None:

@@ -16,13 +16,17 @@ from cuota.flows.order.create_order import OrderRequest, new_order, write_order
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A checkout and its state. `payer` is the stored JSON of the consumer who agreed to pay, if there is one."""
+    """A checkout and its state. `payer` is the stored JSON of the consumer who agreed to pay, if there is one.
+
+    `left`: the consumer canceled the checkout before it timed out.
+    """
 
     order: Order
     token: UUID
     start: Start
     payer: str | None = None
     warnings: tuple[dict[str, str], ...] = ()
+    left: bool = False
 
 
 async def start_checkout(
@@ -75,7 +79,7 @@ async def find_started(context: Context, merchant: Merchant, body_hash: bytes | 
         # The merchant's range may have changed since, but a refused text is still refused.
         message = "This signed text was refused before, because its amount was outside your range. Sign the order again."
         raise Refused(Code.AMOUNT_OUT_OF_RANGE, message)
-    return Begun(earlier.order, earlier.token, earlier.start, earlier.payer)
+    return Begun(earlier.order, earlier.token, earlier.start, earlier.payer, left=earlier.left)
 
 
 def _out_of_range(merchant: Merchant, amount: int) -> Refused | None:

@@ -52,6 +52,18 @@ def shipping_of(payer: str | None) -> dict[str, object] | None:
     }
 
 
+def close_reason(order: Order, *, left: bool) -> str | None:
+    """Return the argument of `onClose` for an order that ended without a payment; None for every other order.
+
+    `left`: the consumer canceled the checkout.
+    """
+    if order.status is Status.DECLINED:
+        return "declined"
+    if order.status is not Status.ABANDONED:
+        return None
+    return "closed_by_customer" if left else "session_expired"
+
+
 def result_of(order: Order, payer: str | None, start: Start) -> dict[str, object] | None:
     """Return the argument of `onComplete`, without a card, or None if the order is not approved.
 

@@ -26,7 +26,7 @@ from cuota.db.order.documents import encode
 from cuota.flows.checkout.issue_card import issues_cards
 from cuota.flows.checkout.leave_checkout import leave_checkout
 from cuota.flows.checkout.start_checkout import Begun, find_started, start_checkout
-from cuota.flows.order.checkout_result import result_of
+from cuota.flows.order.checkout_result import close_reason, result_of
 from cuota.flows.order.create_order import checkout_url
 from cuota.flows.settle import order_not_found
 from cuota.web.addresses import BadAddress, origin_of, read_address
@@ -157,6 +157,7 @@ def answer(service: Service, begun: Begun, display: Display) -> Response:
     """Answer with the checkout. The answer is the same whether the order is new or an earlier request created it."""
     order = begun.order
     result = result_of(order, begun.payer, begun.start)
+    reason = close_reason(order, left=begun.left)
     address = f"{checkout_url(service.context, order.merchant_id, begun.token)}&display={display}"
     content = {
         "orderId": order.order_id,
@@ -166,5 +167,6 @@ def answer(service: Service, begun: Begun, display: Display) -> Response:
         "orderStatus": order.status,
         "warnings": begun.warnings,
         **({"result": result} if result else {}),
+        **({"closeReason": reason} if reason else {}),
     }
     return Response(encode(content), media_type="application/json", headers={"Cache-Control": "no-store"})

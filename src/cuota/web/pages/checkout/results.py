@@ -21,7 +21,7 @@ from cuota.db.checkout import sdk_checkouts
 from cuota.db.checkout.loaded import Checkout
 from cuota.db.risk import decisions
 from cuota.flows.checkout.issue_card import reveal_card
-from cuota.flows.order.checkout_result import result_of
+from cuota.flows.order.checkout_result import close_reason, result_of
 from cuota.web.pages.checkout.session import page_address
 from cuota.web.pages.checkout.view import common, expired_words, place_of, plan_of, told, way_back
 from cuota.web.pages.render import page
@@ -98,8 +98,7 @@ async def _merchant_message(request: Request, checkout: Checkout) -> dict[str, o
         return None
     context = service_of(request).context
     if order.status is not Status.APPROVED:
-        left = "closed_by_customer" if checkout.left else "session_expired"
-        return told(checkout, "closed", "declined" if order.status is Status.DECLINED else left)
+        return told(checkout, "closed", close_reason(order, left=checkout.left) or "")
     payer = None
     if checkout.verified and session.consumer_id is not None:
         ids = (order.merchant_id, order.order_id)
