@@ -38,7 +38,7 @@ from cuota.db.order import orders
 from cuota.db.row_security import narrow
 from cuota.flows.checkout.identify_consumer import check_code, give_details, send_code
 from cuota.flows.checkout.submit_checkout import submit_checkout
-from cuota.flows.checkout.take_step import load, open_checkout, propose
+from cuota.flows.checkout.take_step import details_hash, load, open_checkout, propose
 from cuota.flows.context import Context
 from cuota.flows.merchant.manage_merchants import MerchantTerms, create_merchant
 from cuota.flows.order.capture_order import capture_order
@@ -105,8 +105,14 @@ async def _approved(context: Context, merchant: Merchant, phone: str) -> Any:
     processor = context.rails.card.sandbox
     assert processor is not None
     card = read_card("4242 4242 4242 4242", "12/39", "123", datetime.now(UTC).date())
+    paying, token = await seen(), await processor.tokenize(card)
     await submit_checkout(
-        context, await seen(), await processor.tokenize(card), terms.agreement.hash, "http://127.0.0.1/back"
+        context,
+        paying,
+        token,
+        terms.agreement.hash,
+        "http://127.0.0.1/back",
+        shown_details=details_hash(paying),
     )
     return created.order_id
 

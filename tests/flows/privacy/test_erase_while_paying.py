@@ -21,7 +21,7 @@ from cuota.db.verify.recalculate import verify
 from cuota.flows.checkout.identify_consumer import give_details
 from cuota.flows.checkout.recognize_consumer import pay_again
 from cuota.flows.checkout.remember_browser import remember_browser
-from cuota.flows.checkout.take_step import Problem, open_checkout, propose
+from cuota.flows.checkout.take_step import Problem, details_hash, open_checkout, propose
 from cuota.flows.privacy.erase_consumer import Erasure, erase_consumer
 from cuota.rails.card.protocol import Card, CardAnswer, CardHolder, ChargeRequest
 from cuota.rails.card.rails import CardRails
@@ -155,6 +155,7 @@ async def test_the_page_of_an_erased_purchase_tells_the_person_to_start_again_at
     address = pages.base_path(seen.order.merchant_id, seen.order.order_id)
     form = {
         "csrf": context.vault.hash("csrf", secret).hex(), "agree": "yes", "agreement_hash": agreed,
+        "details_hash": details_hash(seen),
         "card_number": "4242 4242 4242 4242", "card_expiry": "12/39", "card_cvc": "737",
     }  # fmt: skip
     cookies = {f"checkout-{order['orderId']}": secret}

@@ -125,6 +125,7 @@ def pay(**more: object) -> Context:
         "payer": PAYER,
         "card": CARD_FORM,
         "agreement": AGREEMENT,
+        "details_hash": "0" * 64,
         "pay_label": "Pay $25.00 today",
     }
     return page(

@@ -37,7 +37,7 @@ from cuota.flows.charge_card import (
     request_of,
 )
 from cuota.flows.checkout.allow_card import require_allowed
-from cuota.flows.checkout.take_step import Problem, ProposedTerms, propose
+from cuota.flows.checkout.take_step import Problem, ProposedTerms, details_hash, propose
 from cuota.flows.context import Context
 from cuota.flows.risk.decide_order import Case, Considered, OtherPurchase
 from cuota.flows.risk.keep_policy import seal_policy
@@ -46,6 +46,9 @@ from cuota.rails.card.protocol import CardAnswer, CardHolder, UnknownToken
 from cuota.rails.unavailable import RailUnavailable
 
 AGREEMENT_CHANGED = "The dates have changed since you opened this page. Please read the agreement again."
+DETAILS_CHANGED = (
+    "The details on this page have changed since you opened it. Please check them before you pay."
+)
 
 OTHER_PURCHASE = (
     "Another purchase of yours is being completed. Nothing was charged; please try again in a moment."
@@ -61,16 +64,24 @@ NOT_REACHED = "We cannot reach your card's bank right now. Nothing was charged; 
 
 
 async def submit_checkout(
-    context: Context, checkout: Checkout, card_token: str, agreement_hash: str, return_url: str
+    context: Context,
+    checkout: Checkout,
+    card_token: str,
+    agreement_hash: str,
+    return_url: str,
+    *,
+    shown_details: str,
 ) -> Order:
     """Decide, charge, and approve or decline. Return the order in its new state. A referred order waits for a person.
 
     `card_token` is what the processor's fields gave to the browser. `return_url` is the address to which the consumer comes back
-    from a confirmation at the card's bank. Raises Problem; Final, UnderReview, Charging or Lapsed if the order has changed;
+    from a confirmation at the card's bank. `shown_details` is the `details_hash` of the page. Raises Problem; Final, UnderReview, Charging or Lapsed if the order has changed;
     Forgotten if the consumer was erased.
     """
     ends.require_open(checkout.order, context.now())
     consumer_id, profile, _, _ = _agreed_terms(context, checkout, agreement_hash)
+    if details_hash(checkout) != shown_details:
+        raise Problem(notice=DETAILS_CHANGED)
     holder = CardHolder(
         consumer_id, profile.name, profile.email, checkout.order.merchant_id, checkout.order.order_id
     )

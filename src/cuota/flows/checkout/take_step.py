@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import secrets
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from uuid import UUID
 
@@ -119,6 +121,17 @@ def propose(context: Context, checkout: Checkout, profile: Profile) -> ProposedT
         f"{settings.public_url}/account",
     )
     return ProposedTerms(zone, plan, text)
+
+
+def details_hash(checkout: Checkout) -> str:
+    """Return a hash of the details that the page shows before the payment: who pays, and where an express order is sent.
+
+    The form contains the hash, so that a page never pays with details that were changed in another tab.
+    """
+    session = checkout.session
+    shown = (session.profile, session.shipping if checkout.express else None)
+    text = json.dumps([asdict(each) if each else None for each in shown], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 async def known_consumer(context: Context, checkout: Checkout) -> Consumer | None:
