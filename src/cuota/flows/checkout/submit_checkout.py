@@ -45,7 +45,7 @@ from cuota.flows.settle import settle
 from cuota.rails.card.protocol import CardAnswer, CardHolder, UnknownToken
 from cuota.rails.unavailable import RailUnavailable
 
-AGREEMENT_CHANGED = "The dates have changed since you opened this page. Please read the agreement again."
+AGREEMENT_CHANGED = "Something in the agreement has changed since you opened this page. Please read it again."
 DETAILS_CHANGED = (
     "The details on this page have changed since you opened it. Please check them before you pay."
 )
