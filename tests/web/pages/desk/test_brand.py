@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Callable
+from uuid import UUID
 
 import pytest
 
+from cuota.flows.checkout.leave_checkout import lapse_order
 from cuota.flows.merchant.manage_merchants import BadMerchant, MerchantTerms, create_merchant, update_merchant
 from cuota.flows.plan.send_messages import send_messages
 from cuota.rails import inbox
@@ -15,7 +17,7 @@ from support.core.pictures import jpeg, png, webp
 from support.makers import Merchant
 from support.pages.settings import held, save, send_logo
 from support.pages.staff import Staff
-from support.pages.visitor import Visitor
+from support.pages.visitor import Visitor, address_of
 
 
 async def test_consumers_see_the_display_name_and_the_support_links(staff: Staff) -> None:
@@ -152,3 +154,29 @@ async def test_a_replaced_or_removed_logo_is_no_longer_served(staff: Staff) -> N
 async def test_an_unknown_logo_is_not_found(staff: Staff, path: str) -> None:
     answer = await staff.http.get(path.replace("{id}", str(staff.shop.merchant_id)))
     assert answer.status_code == 404
+
+
+@pytest.mark.parametrize("fields", [{}, {"surname": "Declinetest"}], ids=["approved", "declined"])
+async def test_a_page_that_returns_to_the_shop_by_itself_has_no_support_links(
+    staff: Staff, visitor: Visitor, fields: dict[str, str]
+) -> None:
+    await staff.enter()
+    asked = {"support_email": "help@alder.example", "support_url": "https://alder.example/help"}
+    await save(staff, "brand", display_name=staff.shop.name, **asked)
+    page = await visitor.buy(await staff.shop.create(), **fields)
+    assert page.left
+    assert (page.seen.forms, list(page.seen.links)) == ([], [page.left])
+
+
+async def test_a_result_page_that_waits_for_a_click_has_the_support_links(
+    staff: Staff, visitor: Visitor
+) -> None:
+    await staff.enter()
+    await save(staff, "brand", display_name=staff.shop.name, support_url="https://alder.example/help")
+    order = await staff.shop.create()
+    await visitor.until("details", order)
+    async with staff.service.clock.moved(minutes=61):
+        await lapse_order(staff.service.context, staff.shop.merchant_id, UUID(order["orderId"]))
+        page = await visitor.open(address_of(order))
+    assert (page.outcome, page.left) == ("abandoned", None)
+    assert "https://alder.example/help" in page.seen.links
