@@ -6,7 +6,7 @@ import hashlib
 import json
 import secrets
 from dataclasses import asdict, dataclass
-from datetime import timedelta
+from datetime import date, timedelta
 from uuid import UUID
 
 from cuota.core.checkout.start import Display
@@ -100,9 +100,14 @@ async def load(context: Context, merchant_id: UUID, order_id: UUID, secret: str)
 
 def preview_plan(context: Context, checkout: Checkout) -> list[Installment]:
     """Return the plan as it would be today, before anybody has agreed to it."""
+    return schedule(checkout.order.amount, checkout.order.fee, consumer_day(context, checkout))
+
+
+def consumer_day(context: Context, checkout: Checkout) -> date:
+    """Return today's date where the consumer lives, as far as is known."""
     profile = checkout.session.profile
     zone = zone_of(profile.address.state if profile else checkout.document.address.get("state"))
-    return schedule(checkout.order.amount, checkout.order.fee, local_day(context.now(), zone))
+    return local_day(context.now(), zone)
 
 
 def propose(context: Context, checkout: Checkout, profile: Profile) -> ProposedTerms:

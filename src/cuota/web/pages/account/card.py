@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -12,8 +13,9 @@ from cuota.core.installment import owed
 from cuota.db.plan.accounts import PlanDetail
 from cuota.flows.afterwards import afterwards
 from cuota.flows.checkout.allow_card import OTHER_CARD
+from cuota.flows.checkout.days import local_day
 from cuota.flows.checkout.take_step import Problem
-from cuota.flows.context import Context, utc_now
+from cuota.flows.context import Context
 from cuota.flows.plan import manage_plan
 from cuota.flows.plan.limit_asks import Limited
 from cuota.flows.plan.manage_plan import change_card, find_plan, overdue
@@ -58,6 +60,7 @@ def _page(
         "late": amount(shown, late) if late else None,
         "cents": late,
         "card": card_form(service.context, None),
+        "month": f"{_today(service.context, detail):%Y-%m}",
         "notice": told,
     }
     if problem:
@@ -73,7 +76,7 @@ async def change(request: Request, known: Known, detail: PlanDetail) -> Response
     if not _CENTS.fullmatch(form.get("expected", "")) or not owed(detail.shown.plan):
         return see_other(plan_path(detail, "changed" if owed(detail.shown.plan) else "nothing-left"))
     try:
-        token = await card_token(context, form, utc_now().date())
+        token = await card_token(context, form, _today(context, detail))
         await change_card(context, detail, token, int(form["expected"]), asker_of(request, known))
     except Limited as limited:
         said = Problem(notice=limited_words(detail, limited))
@@ -90,6 +93,11 @@ async def change(request: Request, known: Known, detail: PlanDetail) -> Response
         after = await find_plan(context, known.consumer_id, *ids) or detail
         became = _became(context, detail, after)
     return see_other(plan_path(detail, became))
+
+
+def _today(context: Context, detail: PlanDetail) -> date:
+    """Return today's date where the consumer lives. A card is good through the last day of its month there."""
+    return local_day(context.now(), detail.shown.zone)
 
 
 def _became(context: Context, before: PlanDetail, after: PlanDetail) -> str:

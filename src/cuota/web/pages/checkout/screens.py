@@ -12,7 +12,7 @@ from cuota.core.merchant import may_sell
 from cuota.core.order.order import Status
 from cuota.core.risk.review import ReviewState
 from cuota.db.checkout.loaded import Checkout
-from cuota.flows.checkout.take_step import Problem, details_hash, preview_plan, propose
+from cuota.flows.checkout.take_step import Problem, consumer_day, details_hash, preview_plan, propose
 from cuota.web.pages.card_fields import card_form, policy_of
 from cuota.web.pages.checkout import again
 from cuota.web.pages.checkout.charging import charging
@@ -218,7 +218,7 @@ def _pay(request: Request, checkout: Checkout, secret: str, profile: Profile) ->
         "agreement": {"text": list(proposed.agreement.paragraphs), "hash": proposed.agreement.hash},
         "details_hash": details_hash(checkout),
         "card": card_form(context, proposed.plan[0].total),
-        "month": f"{context.now().date():%Y-%m}",
+        "month": f"{consumer_day(context, checkout):%Y-%m}",
         "agree_words": NOT_AGREED,
         "pay_label": f"Pay {today} today",
     }

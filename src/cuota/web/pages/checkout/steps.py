@@ -22,7 +22,7 @@ from cuota.flows.checkout.identify_consumer import check_code, give_details, giv
 from cuota.flows.checkout.leave_checkout import leave_checkout
 from cuota.flows.checkout.recognize_consumer import pay_again
 from cuota.flows.checkout.submit_checkout import give_up_charge, submit_checkout
-from cuota.flows.checkout.take_step import Problem, load
+from cuota.flows.checkout.take_step import Problem, consumer_day, load
 from cuota.web.pages.card_entry import card_token
 from cuota.web.pages.checkout import again as again_page
 from cuota.web.pages.checkout import screens
@@ -208,7 +208,7 @@ async def pay(request: Request, checkout: Checkout, secret: str, form: dict[str,
     errors: dict[str, str] = {}
     token = ""
     try:
-        token = await card_token(context, form, context.now().date())
+        token = await card_token(context, form, consumer_day(context, checkout))
     except BadCard as bad:
         errors = bad.errors
     # Keep these values if the page is shown again. The consent counts only for the agreement text that has this hash.

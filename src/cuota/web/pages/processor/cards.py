@@ -9,7 +9,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from cuota.core.checkout.card import BadCard, read_card
+from cuota.core.consumer import ZONES
 from cuota.core.refusal import Code, Refused
+from cuota.flows.checkout.days import local_day
 from cuota.rails.card.sandbox import SandboxCardRail
 from cuota.web.body import MOST_SMALL_BYTES, parse_object, read_bytes, require_json
 from cuota.web.pages.checkout.session import is_foreign
@@ -17,6 +19,8 @@ from cuota.web.service import service_of
 
 _FIELDS = ("number", "expiry", "cvc")
 _HEADERS = {"Cache-Control": "no-store"}
+# The processor does not know where the consumer lives. In this zone, the month ends last.
+_LAST_ZONE = ZONES["AS"]
 
 
 def processor_of(request: Request) -> SandboxCardRail:
@@ -36,7 +40,7 @@ async def cards(request: Request) -> Response:
     body = parse_object(await read_bytes(request, MOST_SMALL_BYTES))
     number, expiry, cvc = (_text(body.get(name)) for name in _FIELDS)
     try:
-        card = read_card(number, expiry, cvc, service_of(request).context.now().date())
+        card = read_card(number, expiry, cvc, local_day(service_of(request).context.now(), _LAST_ZONE))
     except BadCard as bad:
         return JSONResponse({"errors": bad.errors}, 400, _HEADERS)
     return JSONResponse({"token": await processor.tokenize(card)}, 200, _HEADERS)
