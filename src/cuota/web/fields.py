@@ -7,6 +7,7 @@ the warnings instead of the errors.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -30,6 +31,8 @@ def wrong_type(what: str) -> WrongField:
 
 
 Check = Callable[[Any], Any]
+# The most characters that one character has in the NFD form.
+_LONGEST_DECOMPOSITION = 4
 _TOO_MUCH = 10**money.MAX_DIGITS
 # Evidence may have texts of 14 MiB before their length is checked. A loop over each character would take a second.
 _CONTROLS = re.compile("[\0-\x1f\x7f-\x9f]")
@@ -95,11 +98,18 @@ def as_object(value: Any) -> dict[str, Any]:
 
 
 def text(
-    low: int, high: int, *, lines: bool = False, also: Callable[[str], bool] | None = None, must: str = ""
+    low: int,
+    high: int,
+    *,
+    lines: bool = False,
+    composed: bool = False,
+    also: Callable[[str], bool] | None = None,
+    must: str = "",
 ) -> Check:
     """Make a check for a string of `low` to `high` characters without control characters.
 
-    `lines` allows line breaks and tabs. `also` is a further rule, and `must` its error message.
+    `lines` allows line breaks and tabs. `composed` counts the characters of the NFC form, in which an accented letter is
+    one character however it was sent. `also` is a further rule, and `must` its error message.
     """
 
     def check(value: Any) -> str:
@@ -107,15 +117,23 @@ def text(
             raise wrong_type("a string")
         if not value.isprintable():
             refuse_controls(value, lines=lines)
-        if len(value) < low:
+        length = _composed_length(value, high) if composed else len(value)
+        if length < low:
             raise WrongField("too_short", f"must have at least {low} characters")
-        if len(value) > high:
+        if length > high:
             raise WrongField("too_long", f"must have at most {high} characters")
         if also is not None and not also(value):
             raise WrongField("invalid", must)
         return value
 
     return check
+
+
+def _composed_length(value: str, high: int) -> int:
+    # A longer text has more than `high` characters in any form. The time to compose it could grow with the square of its length.
+    if value.isascii() or len(value) > high * _LONGEST_DECOMPOSITION:
+        return len(value)
+    return len(unicodedata.normalize("NFC", value))
 
 
 def reference(low: int) -> Check:

@@ -62,7 +62,7 @@ NORMALISED: list[tuple[str, object, object]] = [
     ("consumer.email", "", None),
     ("consumer.givenNames", " ", None),
     *[(f"consumer.{field}", name, name) for field in ("givenNames", "surname") for name in (
-        "O'Brien", "O\u2019Neill", "St. John", "King Jr.", "J", "Zoë-Márie", "नमस्ते",
+        "O'Brien", "O\u2019Neill", "St. John", "King Jr.", "J", "e\u0301" * 50, "Zoë-Márie", "नमस्ते",
     )],
     ("consumer.phoneNumber", "", None),
     ("billing", dict.fromkeys(ADDRESS, ""), None),
@@ -93,6 +93,7 @@ DROPPED: list[tuple[str, object, str]] = [
     ("consumer.phoneNumber", "\u0662\u0661\u0662\u0665\u0665\u0665\u0660\u0661\u0660\u0660", "invalid"),
     ("consumer.givenNames", "R2-D2", "invalid"),
     ("consumer.surname", "x" * 51, "too_long"),
+    ("consumer.surname", "e\u0301" * 51, "too_long"),
     ("consumer.email", "not an address", "invalid"),
     ("consumer", "Jordan", "wrong_type"),
     *[(f"{name}.addressLine1", "ab", "too_short") for name in ("billing", "shipping")],

@@ -23,10 +23,14 @@ MOST_METADATA = 50
 PHONE = text(
     0, 50, also=is_us_number, must="must be a US number of exactly 10 digits, starting with the area code"
 )
-NAME = text(2, 50, also=is_name, must="must contain only letters, spaces and dashes")
+NAME = text(2, 50, composed=True, also=is_name, must="must contain only letters, spaces and dashes")
 # A name as a person types it on a page. The lenient profile accepts it as prefill.
 TYPED_NAME = text(
-    1, 50, also=is_typed_name, must="must contain only letters, spaces, dashes, apostrophes and periods"
+    1,
+    50,
+    composed=True,
+    also=is_typed_name,
+    must="must contain only letters, spaces, dashes, apostrophes and periods",
 )
 EMAIL = text(0, 250, also=is_email, must="must be an e-mail address")
 REFERENCE = reference(0)
