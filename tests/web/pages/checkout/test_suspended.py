@@ -5,12 +5,14 @@ from __future__ import annotations
 import html
 import re
 import secrets
+from collections.abc import Callable
 
 import pytest
 
 from cuota.flows.checkout.submit_checkout import NOT_SELLING
 from cuota.flows.desk.record import Actor, Cause
 from cuota.flows.merchant.change_settings import set_brand
+from cuota.flows.merchant.manage_merchants import revoke_merchant
 from cuota.flows.merchant.suspend_merchant import resume_merchant, suspend_merchant
 from support.makers import Merchant, Running
 from support.pages.returning import again, bought
@@ -60,6 +62,22 @@ async def test_no_step_goes_on_and_nothing_is_stored_or_charged(
     assert await rows(service, order) == before
     assert await charges(service, order) == []
     assert (await merchant.read(order))["orderStatus"] == "Created"
+
+
+async def test_an_open_checkout_of_a_revoked_merchant_can_be_paid_until_the_merchant_is_suspended(
+    service: Running, merchant: Merchant, visit: Callable[..., Visitor]
+) -> None:
+    """So a person who tests stolen cards in open checkouts is stopped only by a suspension (docs/production.md)."""
+    first, second = await merchant.create(), await merchant.create()
+    early, late = visit(), visit()
+    await early.until("pay", first)
+    await late.until("pay", second)
+    await revoke_merchant(service.context, str(merchant.merchant_id))
+    assert (await early.send("pay")).outcome == "approved"
+    await suspend_merchant(service.context, str(merchant.merchant_id), hold=False)
+    page = await late.send("pay")
+    assert (page.status, page.heading) == (403, STOPPED)
+    assert await charges(service, second) == []
 
 
 async def test_a_returning_consumer_is_not_charged_with_one_press(
