@@ -83,5 +83,7 @@ def require_authorization(order: Order, now: datetime) -> None:
     if order.lapsed or (order.capturable and ended):
         # While a chargeback is open, nothing is voided (`lapse`).
         until = " when the chargeback is closed" if order.open_chargebacks and not order.lapsed else ""
-        message = f"The authorization has expired. What was not captured is released{until}. Create a new order."
+        message = (
+            f"The authorization has expired. What was not captured is released{until}. Create a new order."
+        )
         raise refuse(Code.AUTHORIZATION_EXPIRED, message, order)
