@@ -7,11 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from cuota.db.pool import Connection, Row
 from cuota.db.session import Session
 
 PAGE = 500
+# A page has at most this many bytes of texts, but at least one text. A file of a dispute or a document of a merchant has up to
+# 5 MiB, and reading or writing a page must end within the session's timeout.
+PAGE_BYTES = 8 * 2**20
+# The first bytes of a text: its nonce, which is different for each encryption, and 16 bytes more. Two texts with the same
+# first bytes are the same text.
+_BEGINNING = 28
 # The names of a process's database sessions contain the id of the key with which it encrypts.
 SESSION_NAME = "cuota key "
 
@@ -35,9 +42,17 @@ class Sealed:
         """Return the value to which this row's text is bound."""
         return self.bound_to.format(**{name: row[name] for name, _ in self.key})
 
-    def names(self, prefix: str = "") -> str:
+    def names(self) -> str:
         """Return the columns of the key."""
-        return ", ".join(f"{prefix}{name}" for name, _ in self.key)
+        return ", ".join(name for name, _ in self.key)
+
+    def marks(self, first: int = 1) -> str:
+        """Return the parameters for the values of a key, from the number `first` on."""
+        return ", ".join(f"${number}::{kind}" for number, (_, kind) in enumerate(self.key, first))
+
+    def key_of(self, row: Row) -> list[object]:
+        """Return the values of this row's key."""
+        return [row[name] for name, _ in self.key]
 
 
 _MERCHANT = (("merchant_id", "uuid"),)
@@ -172,11 +187,35 @@ async def count(session: Session, place: Sealed) -> int:
 
 async def page(session: Session, place: Sealed, after: Row | None) -> list[Row]:
     """Return the next rows in the order of their key: the columns of the key, and `text`."""
-    marks = ", ".join(f"${number}::{kind}" for number, (_, kind) in enumerate(place.key, 1))
-    behind = "" if after is None else f"AND ({place.names()}) > ({marks})"
-    sql = f"""SELECT {place.names()}, {place.column} AS text FROM {place.table}
+    while sizes := await _sizes(session, place, after):
+        fits = _fitting([row["size"] for row in sizes])
+        # Rows may be deleted between the two reads. If all of them were, the page begins behind them.
+        if rows := await _texts(session, place, sizes[0], sizes[fits - 1], fits):
+            return rows
+        after = sizes[fits - 1]
+    return []
+
+
+def _fitting(sizes: Sequence[int]) -> int:
+    """Return how many of the first texts a page has."""
+    together = list(accumulate(sizes))
+    return max(1, sum(size <= PAGE_BYTES for size in together))
+
+
+async def _sizes(session: Session, place: Sealed, after: Row | None) -> list[Row]:
+    """Return the keys of the next rows, each with the `size` of its text, which PostgreSQL knows without reading the text."""
+    behind = "" if after is None else f"AND ({place.names()}) > ({place.marks()})"
+    sql = f"""SELECT {place.names()}, octet_length({place.column}) AS size FROM {place.table}
         WHERE {place.column} IS NOT NULL AND {place.which} {behind} ORDER BY {place.names()} LIMIT {PAGE}"""
-    return await session.fetch(sql, *(() if after is None else tuple(after)[:-1]))
+    return await session.fetch(sql, *(() if after is None else place.key_of(after)))
+
+
+async def _texts(session: Session, place: Sealed, first: Row, last: Row, most: int) -> list[Row]:
+    """Return the rows from one key to another, each with its `text`."""
+    sql = f"""SELECT {place.names()}, {place.column} AS text FROM {place.table}
+        WHERE {place.column} IS NOT NULL AND {place.which} AND ({place.names()}) >= ({place.marks()})
+            AND ({place.names()}) <= ({place.marks(len(place.key) + 1)}) ORDER BY {place.names()} LIMIT {most}"""
+    return await session.fetch(sql, *place.key_of(first), *place.key_of(last))
 
 
 async def replace(session: Session, place: Sealed, rows: Sequence[tuple[Row, bytes]]) -> int:
@@ -185,9 +224,9 @@ async def replace(session: Session, place: Sealed, rows: Sequence[tuple[Row, byt
     same = " AND ".join(f"t.{name} = n.{name}" for name, _ in place.key)
     sql = f"""UPDATE {place.table} t SET {place.column} = n.new
         FROM unnest($1::bytea[], $2::bytea[], {arrays}) AS n (old, new, {place.names()})
-        WHERE {same} AND t.{place.column} = n.old RETURNING 1"""
+        WHERE {same} AND substring(t.{place.column} FROM 1 FOR {_BEGINNING}) = n.old RETURNING 1"""
     keys = [[row[name] for row, _ in rows] for name, _ in place.key]
-    old, new = [row["text"] for row, _ in rows], [text for _, text in rows]
+    old, new = [row["text"][:_BEGINNING] for row, _ in rows], [text for _, text in rows]
     return len(await session.fetch(sql, old, new, *keys))
 
 

@@ -7,12 +7,14 @@ texts that the current key has encrypted.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
 
 from cuota.core.refusal import Refused
 from cuota.db import sealed
-from cuota.db.pool import BUSY, Row
+from cuota.db.pool import BUSY, GONE, Row
 from cuota.db.sealed import SESSION_NAME, Sealed
 from cuota.db.session import Session
 from cuota.db.vault import Vault, WrongKey
@@ -22,6 +24,7 @@ MOST_ROUNDS = 5
 _TRIES = 20
 _REST = 0.25
 
+ResultT = TypeVar("ResultT")
 ReportRewrapped = Callable[[str, int, int], None]
 
 
@@ -69,11 +72,11 @@ async def _column(
     session: Session, vault: Vault, place: Sealed, found: Rewrapped, tell: ReportRewrapped
 ) -> None:
     name, seen, after = f"{place.table}.{place.column}", 0, None
-    held = await sealed.count(session, place)
-    while rows := await sealed.page(session, place, after):
+    held = await _patiently(partial(sealed.count, session, place))
+    while rows := await _patiently(partial(sealed.page, session, place, after)):
         after = rows[-1]
         old = _old(vault, place, rows, found)
-        written = await _patiently(session, place, old) if old else 0
+        written = await _patiently(partial(sealed.replace, session, place, old)) if old else 0
         seen += len(rows)
         found.held += len(rows)
         found.rewrapped += written
@@ -99,16 +102,17 @@ def _old(vault: Vault, place: Sealed, rows: list[Row], found: Rewrapped) -> list
     return old
 
 
-async def _patiently(session: Session, place: Sealed, old: list[tuple[Row, bytes]]) -> int:
-    """Write the new texts. If another session has locked a row, wait and retry, so that the service is not delayed."""
-    for attempt in range(_TRIES):
+async def _patiently(step: Callable[[], Awaitable[ResultT]]) -> ResultT:
+    """Run a step. If another session has locked a row, wait and retry, so that the service is not delayed.
+
+    A step is also repeated if the connection was lost: it reads, or it writes only the rows that are still unchanged.
+    """
+    for _ in range(_TRIES - 1):
         try:
-            return await sealed.replace(session, place, old)
-        except (Refused, *BUSY):
-            if attempt == _TRIES - 1:
-                raise
+            return await step()
+        except (Refused, *BUSY, *GONE):
             await asyncio.sleep(_REST)
-    raise AssertionError
+    return await step()
 
 
 def who(name: str) -> str:
