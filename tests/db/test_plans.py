@@ -92,6 +92,7 @@ ALLOWED = {
 # Statements that read the rows of one merchant in order, page by page.
 IN_ORDER = {
     "events._PAGE",
+    "publishing._ASTRAY",
     "recalculate._ORDERS",
     "recalculate._STRAY",
     "settlements._MOVED",

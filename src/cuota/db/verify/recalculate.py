@@ -17,8 +17,9 @@ from cuota.db.payout.terms import TERMS
 from cuota.db.plan.plan_changes import CHANGES
 from cuota.db.pool import Pool
 from cuota.db.risk.decisions import INTACT
+from cuota.db.sandbox import clock
 from cuota.db.session import Session
-from cuota.db.verify import reservations, settlements, waivers
+from cuota.db.verify import publishing, reservations, settlements, waivers
 from cuota.db.verify.review_rules import REVIEWED
 from cuota.db.verify.rules import disagreements_of
 
@@ -104,6 +105,8 @@ SELECT o.*,
     {", ".join(nested.columns for nested in _ROWS.values())},
     ARRAY(SELECT e.sequence FROM events e WHERE e.merchant_id = $1 AND e.order_id = o.order_id ORDER BY e.sequence)
         AS sequences,
+    ARRAY(SELECT r.card_refund_id FROM card_refunds r
+        WHERE r.merchant_id = $1 AND r.order_id = o.order_id AND r.state = 'pending' AND r.try_at IS NULL) AS refunds_not_due,
     (SELECT e.amount FROM events e WHERE e.merchant_id = $1 AND e.order_id = o.order_id AND e.sequence = 1)
         AS created_amount,
     d.document ->> 'merchantFeeForPaymentPlan' AS created_fee, d.order_id IS NOT NULL AS has_details,
@@ -170,8 +173,10 @@ async def _verify_merchant(
 ) -> None:
     after = _FIRST
     while rows := await session.fetch(_ORDERS, merchant_id, after, BATCH):
+        read_at = (await clock.read(session)).now
         for row in rows:
-            facts: dict[str, Any] = {**row, **{name: list(nested.of(row)) for name, nested in _ROWS.items()}}
+            nested_rows = {name: list(nested.of(row)) for name, nested in _ROWS.items()}
+            facts: dict[str, Any] = {**row, **nested_rows, "read_at": read_at}
             report.orders += 1
             report.transfers += len(facts["ledger"])
             for place, problem in disagreements_of(facts):
@@ -180,6 +185,8 @@ async def _verify_merchant(
                 report.disagreements.append(Disagreement(merchant_id, facts["order_id"], place, problem))
         after = rows[-1]["order_id"]
         told()
+    async for found in publishing.disagreements(session, merchant_id):
+        report.disagreements.append(Disagreement(merchant_id, *found))
     for row in await session.fetch(_STRAY, merchant_id):
         stray = Disagreement(
             merchant_id, row["order_id"], f"transfers {row['number']}", "belongs to no order"

@@ -15,7 +15,7 @@ from cuota.core.order.event import MOVED
 from cuota.core.plan.change import PlannedPayment, planned
 from cuota.core.privacy.erasure import still_has
 from cuota.db.plan.plan_changes import change_of
-from cuota.db.verify import dispute_rules, fees, plan_changes, plan_replay, review_rules
+from cuota.db.verify import dispute_rules, fees, plan_changes, plan_replay, review_rules, work_rules
 
 Disagreements = Iterator[tuple[str, str]]
 POSTING_OF = {
@@ -44,6 +44,7 @@ def disagreements_of(facts: dict[str, Any]) -> Disagreements:
     yield from _accepted(facts)
     yield from _decided(facts)
     yield from review_rules.disagreements(facts)
+    yield from work_rules.disagreements(facts)
 
 
 def _numbers(facts: dict[str, Any]) -> Disagreements:

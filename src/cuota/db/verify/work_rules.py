@@ -1,0 +1,50 @@
+"""The rules for an order's scheduled work: everything that must still happen has a time at which a job finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+from cuota.core.installment import Installment, owed
+from cuota.core.order.order import Order, Status
+from cuota.db.order.columns import order_of
+
+# An order that could not be settled is postponed by a minute (db/order/due.py). The clocks of two machines may differ.
+POSTPONED = timedelta(hours=1)
+
+
+def disagreements(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield every row without the time at which it is due, as (row, problem)."""
+    order = order_of(facts)
+    yield from _due(facts, order)
+    yield from _charging(facts, order)
+    if order.capturable and order.authorization_expires_at is None:
+        yield "orders.authorization_expires_at", f"is missing, but {order.capturable} can still be captured"
+    for refund_id in facts["refunds_not_due"]:
+        yield f"card_refunds {refund_id}", "is pending, but no time says when it is sent"
+    if order.status is not Status.APPROVED or order.paused_at is not None:
+        return
+    for item in owed([Installment(*row) for row in facts["plan"]]):
+        # An installment that failed may wait for another card, and one that was written off for the consumer.
+        if item.charge_at is None and not item.failures and item.written_off_at is None:
+            yield (
+                f"installments {item.number}",
+                f"{item.total} is unpaid, but no time says when it is charged",
+            )
+
+
+def _due(facts: dict[str, Any], order: Order) -> Iterator[tuple[str, str]]:
+    """Check that the job for due orders finds the order in time. An earlier time is harmless."""
+    said, expected = facts["due_at"], order.due_at
+    if expected is None or (said is not None and said <= max(expected, facts["read_at"] + POSTPONED)):
+        return
+    yield "orders.due_at", f"is {said}, its next work is due at {expected}"
+
+
+def _charging(facts: dict[str, Any], order: Order) -> Iterator[tuple[str, str]]:
+    """Check that the order names the charge whose answer is missing."""
+    pending = [charge_id for charge_id, _, _, state in facts["charged"] if state == "pending"]
+    if pending != ([] if order.charging is None else [order.charging]):
+        named = ", ".join(map(str, pending)) or "none"
+        yield "orders.charging", f"is {order.charging}, the charges without an answer are: {named}"
