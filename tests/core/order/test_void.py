@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -11,7 +12,7 @@ from cuota.core.ledger import Account
 from cuota.core.order.movement import MovementKind
 from cuota.core.order.order import Order, PaymentState, Status
 from cuota.core.order.outcome import Outcome
-from cuota.core.order.void import lapse, void
+from cuota.core.order.void import lapse, void, warn
 from cuota.core.refusal import Code, Refused
 from support.core.values import (
     MOVEMENT,
@@ -139,3 +140,38 @@ def test_an_authorization_does_not_end_early_or_twice_or_without_an_uncaptured_a
     order: Order, days: float
 ) -> None:
     assert lapse(order, plan(), MOVEMENT, NOW + timedelta(days=days), ids()) is None
+
+
+def _warned(left: timedelta, before: int = 0) -> tuple[int, str] | None:
+    """Return how many warnings count as sent, and the message of the warning that is sent now, if one is."""
+    order = replace(approved(10_000), authorization_expires_at=END, warned=before)
+    outcome = warn(order, END - left)
+    return None if outcome is None else (outcome.order.warned, outcome.events[0].message or "")
+
+
+@pytest.mark.parametrize(
+    ("left", "warned", "words"),
+    [
+        (timedelta(hours=72), 1, "ends in 72 hours;"),
+        (timedelta(hours=72) - timedelta(minutes=2), 1, "ends in 72 hours;"),
+        (timedelta(hours=50, minutes=30), 1, "ends in 50 hours;"),
+        (timedelta(hours=24), 2, "ends in 24 hours;"),
+        (timedelta(hours=3), 2, "ends in 3 hours;"),
+        (timedelta(hours=1, minutes=20), 2, "ends in 1 hour;"),
+        (timedelta(minutes=20), 2, "ends in less than an hour;"),
+    ],
+)
+def test_a_warning_says_how_much_time_is_left_and_replaces_the_warnings_that_it_overtakes(
+    left: timedelta, warned: int, words: str
+) -> None:
+    found = _warned(left)
+    assert found is not None
+    assert found[0] == warned
+    assert words in found[1]
+
+
+def test_no_warning_is_sent_early_twice_or_after_the_end() -> None:
+    assert _warned(timedelta(hours=73)) is None
+    assert _warned(timedelta(hours=25), before=1) is None
+    assert _warned(timedelta(hours=3), before=2) is None
+    assert _warned(timedelta(0)) is None

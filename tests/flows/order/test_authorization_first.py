@@ -95,6 +95,16 @@ async def test_a_card_rail_that_does_not_answer_delays_neither_the_warnings_nor_
     assert (await told(own, order_id))[2:] == ["authorization.expiring"] * 2 + ["authorization.expired"]
 
 
+async def test_a_worker_that_was_stopped_sends_one_warning_with_the_time_that_is_left(own: Own) -> None:
+    order_id = await authorized(own, datetime(2027, 1, 5, 15, tzinfo=ZONE))
+    set_clock(own, datetime(2027, 1, 18, 12, tzinfo=ZONE))
+    await settle_all_due(own.context)
+    assert (await told(own, order_id))[2:] == ["authorization.expiring"]
+    async with own.owner() as owner:
+        message = await owner.fetchval("SELECT message FROM events WHERE type = 'authorization.expiring'")
+    assert message.startswith("The authorization ends in 3 hours;")
+
+
 class _Broken(FlakyRail):
     """A rail that raises an unexpected error for some cards."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from cuota.core import money
@@ -24,6 +24,9 @@ from cuota.core.order.order import WARNINGS, Order
 from cuota.core.order.outcome import Outcome
 from cuota.core.plan.notice import NoticeKind
 from cuota.core.refusal import Code
+
+# A job runs a moment after its time. A warning that is at most this late still says 72 or 24 hours.
+PUNCTUAL = timedelta(minutes=5)
 
 
 def void(
@@ -49,15 +52,27 @@ def void(
 
 
 def warn(order: Order, now: datetime) -> Outcome | None:
-    """Warn the merchant that the authorization ends soon. Return None if it is not time for a warning."""
-    if order.authorization_expires_at is None or not order.capturable or order.warned >= len(WARNINGS):
+    """Warn the merchant that the authorization ends soon. Return None if it is not time for a warning.
+
+    A job that was stopped may be late. Then one warning, with the time that is left, replaces all whose time has passed.
+    """
+    ends = order.authorization_expires_at
+    if ends is None or not order.capturable or now >= ends:
         return None
-    if not order.authorization_expires_at - WARNINGS[order.warned] <= now < order.authorization_expires_at:
+    warned = sum(ends - ahead <= now for ahead in WARNINGS)
+    if warned <= order.warned:
         return None
-    hours = int(WARNINGS[order.warned].total_seconds() // 3600)
-    message = f"The authorization ends in {hours} hours; what is not captured by then is released."
+    message = f"The authorization ends in {_hours(ends - now)}; what is not captured by then is released."
     event = Event("authorization.expiring", order.capturable, message=message)
-    return Outcome(order=replace(order, warned=order.warned + 1), events=(event,), at=now)
+    return Outcome(order=replace(order, warned=warned), events=(event,), at=now)
+
+
+def _hours(left: timedelta) -> str:
+    """Say how many hours are left."""
+    hours = (left + PUNCTUAL) // timedelta(hours=1)
+    if not hours:
+        return "less than an hour"
+    return "1 hour" if hours == 1 else f"{hours} hours"
 
 
 def lapse(
