@@ -25,6 +25,7 @@ ALLOWED = {
         "the operator's count of waiting entries in a queue, of all merchants",
     ),
     "deliveries._LANES": "a plain read that finds the receivers' queues of all merchants; each claim then names one merchant",
+    "deliveries._REMOVED": "a plain read that finds the queues of removed endpoints, of all merchants; each parking then names one merchant",
     "deliveries._MERCHANTS_PENDING": "a plain read that finds the merchants with pending deliveries, on a Citus cluster",
     "recalculate._MERCHANTS_OF_SHARDS": "finds every merchant on a Citus cluster, for the operator's check",
     "across._MERCHANTS": "finds every merchant for background jobs, if a node of a Citus cluster is down",

@@ -33,6 +33,7 @@ from cuota.flows.privacy.forget_cards import forget_cards
 from cuota.flows.risk.settle_reservations import settle_reservations
 from cuota.flows.risk.watch_reviews import watch_reviews
 from cuota.flows.sandbox.standstill import InFlightGate, Standstill
+from cuota.flows.webhook.park_removed import park_removed
 from cuota.work.card_refunds import return_due_money
 from cuota.work.due_orders import settle_due_orders
 from cuota.work.messages import send_due_messages
@@ -78,6 +79,7 @@ def jobs_of(webhooks: Webhooks) -> tuple[Job, ...]:
     """Return all background jobs, for the worker and for moving the sandbox's clock."""
     return (
         Job("webhooks", webhooks.run, 0.5, wakes=True, pause=0.005),
+        Job("parking", park_removed, 5.0, pause=0.05),
         Job("free_claims", webhooks.free_claims, 1.0, real=True),
         Job("due_orders", settle_due_orders, 1.0),
         Job("write_offs", write_off_installments, 5.0),

@@ -69,6 +69,7 @@ ACROSS = {
     "settlements._MERCHANTS": "reads: finds every merchant whose money has settlement lines, for the operator's check",
     "virtual_cards._MERCHANTS_TOLD": "reads: finds the merchants with virtual cards whose limit fell",
     "virtual_cards._MERCHANTS_HIDDEN": "reads: finds the merchants with virtual cards that must be hidden",
+    "deliveries._REMOVED": "reads: finds the queues of removed endpoints; on a cluster, _MERCHANTS_PENDING is used instead",
     "deliveries._LANES": "reads: finds the receivers' queues of all merchants; on a cluster, _MERCHANTS_PENDING is used instead",
     "deliveries._MERCHANTS_PENDING": "reads: finds the merchants with pending deliveries",
     "claims._CLAIMERS": "reads: finds the merchants whose deliveries are claimed by workers",

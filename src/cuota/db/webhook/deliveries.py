@@ -27,8 +27,8 @@ LOOK_AGAIN = timedelta(seconds=2)
 # which believes that few rows are pending, would read the whole index of pending rows.
 
 
-def _lanes(one: str, its: str, now: str, own: str) -> str:
-    """Find the queues with due deliveries.
+def _lanes(one: str, which: str) -> str:
+    """Find the queues that meet a condition.
 
     The recursion jumps from queue to queue in the index, so it reads only one row of each queue, however long the queue is.
     """
@@ -43,22 +43,38 @@ WITH RECURSIVE lane AS (
         ORDER BY d.merchant_id, d.receiver, d.host LIMIT 1) n
 )
 SELECT merchant_id, receiver, host FROM lane l
-WHERE (receiver = {own} OR EXISTS (SELECT FROM webhook_endpoints w
-        WHERE w.merchant_id = {its} AND w.endpoint_id = l.receiver AND w.state = 'active'))
-    AND {now} >= (SELECT d.try_at FROM deliveries d WHERE d.state = 'pending' AND d.merchant_id = {its}
-        AND d.receiver = l.receiver AND d.host = l.host ORDER BY d.try_at, d.position LIMIT 1)
+WHERE {which}
 """
 
 
-_LANES = _lanes(one="", its="l.merchant_id", now="$1", own="$2")
+def _due(its: str, now: str, own: str) -> str:
+    """Return the condition for queues with due deliveries."""
+    return f"""(receiver = {own} OR EXISTS (SELECT FROM webhook_endpoints w
+        WHERE w.merchant_id = {its} AND w.endpoint_id = l.receiver AND w.state = 'active'))
+    AND {now} >= (SELECT d.try_at FROM deliveries d WHERE d.state = 'pending' AND d.merchant_id = {its}
+        AND d.receiver = l.receiver AND d.host = l.host ORDER BY d.try_at, d.position LIMIT 1)"""
+
+
+def _removed(its: str) -> str:
+    """Return the condition for queues of removed endpoints."""
+    return f"""EXISTS (SELECT FROM webhook_endpoints w
+    WHERE w.merchant_id = {its} AND w.endpoint_id = l.receiver AND w.state = 'deleted')"""
+
+
+_LANES = _lanes(one="", which=_due(its="l.merchant_id", now="$1", own="$2"))
+_REMOVED = _lanes(one="", which=_removed(its="l.merchant_id"))
 # A Citus cluster runs a recursion on the shard of one merchant only. There one statement finds the merchants with pending
 # deliveries (each of them has a feed), and one for each merchant finds its queues.
-_LANES_OF_MERCHANT = _lanes(one="merchant_id = $1 AND ", its="$1", now="$2", own="$3")
+_LANES_OF_MERCHANT = _lanes(one="merchant_id = $1 AND ", which=_due(its="$1", now="$2", own="$3"))
+_REMOVED_OF_MERCHANT = _lanes(one="merchant_id = $1 AND ", which=_removed(its="$1"))
 _MERCHANTS_PENDING = """SELECT f.merchant_id FROM feeds f CROSS JOIN LATERAL (SELECT 1 FROM deliveries d
     WHERE d.merchant_id = f.merchant_id AND d.state = 'pending' LIMIT 1) p"""
 # Claims deliveries by setting try_at to the end of the lease. A delivery that must wait for an earlier event of its order gets a
 # later try_at instead, and is not claimed. For each order, the statement looks up the first such event once (`looked`) and a
 # window function shares the result with the order's other rows.
+# A claimed delivery goes to its endpoint's address of this moment: the change of an endpoint with a long queue moves only the
+# beginning of the queue (endpoints.py). Until then, the old host stays the name of the queue. Nothing is claimed for an endpoint
+# that is paused or removed, whose deliveries may still be pending (replays.py).
 # The statement skips a row that has changed since it was read (its xmin differs): the earlier event may have been recorded, or
 # another worker has claimed the row.
 # The planner's statistics may be wrong, for example when the table was empty a minute ago. The statement never takes quadratic
@@ -73,7 +89,8 @@ WITH due AS MATERIALIZED (
         FROM deliveries d WHERE d.merchant_id = $1 AND d.receiver = lane.receiver AND d.host = lane.host
             AND d.state = 'pending' AND d.try_at <= $2
         ORDER BY d.try_at, d.position LIMIT lane.room + {LOOK_PAST}
-    ) q
+    ) q WHERE lane.receiver = '{OWN_ADDRESS}' OR EXISTS (SELECT FROM webhook_endpoints w
+        WHERE w.merchant_id = $1 AND w.endpoint_id = lane.receiver AND w.state = 'active')
 ), looked AS (
     SELECT d.*, max(f.sequence) OVER an_order AS first, max(f.until) OVER an_order AS until
     FROM due d LEFT JOIN LATERAL (
@@ -99,7 +116,9 @@ WITH due AS MATERIALIZED (
     ) d WHERE LEAST(s.turn, s.room) = s.turn
 )
 UPDATE deliveries d SET tries = least(d.tries + 1 - (h.waits_for IS NOT NULL)::integer, 32767),
-    try_at = COALESCE(h.waits_for, $3), claimed_by = CASE WHEN h.waits_for IS NULL THEN $8::bigint END
+    try_at = COALESCE(h.waits_for, $3), claimed_by = CASE WHEN h.waits_for IS NULL THEN $8::bigint END,
+    url = COALESCE((SELECT w.url FROM webhook_endpoints w
+        WHERE w.merchant_id = $1 AND w.endpoint_id = d.receiver), d.url)
 FROM held h WHERE d.ctid = h.spot AND d.merchant_id = $1
 RETURNING d.merchant_id, d.order_id, d.sequence, d.receiver, d.url, d.host, d.tries, d.failed,
     h.waits_for IS NOT NULL AS waits
@@ -152,7 +171,10 @@ SELECT count(*) AS freed FROM freed
 
 
 class Lane(NamedTuple):
-    """The queue of one receiver. All callback URLs of single orders share one receiver id, so the host and port are part of the key."""
+    """The queue of one receiver. All callback URLs of single orders share one receiver id, so the host and port are part of the key.
+
+    After an endpoint's address has changed, the rest of a long queue keeps the old host in its key.
+    """
 
     merchant_id: UUID
     receiver: UUID
@@ -196,12 +218,21 @@ class Result:
 
 async def lanes_due(session: Session, now: datetime) -> list[Lane]:
     """Return the queues that have a due delivery. Queues of paused endpoints are left out."""
+    return await _found(session, _LANES, _LANES_OF_MERCHANT, now, OWN_ADDRESS)
+
+
+async def lanes_removed(session: Session) -> list[Lane]:
+    """Return the queues of removed endpoints that still have pending deliveries."""
+    return await _found(session, _REMOVED, _REMOVED_OF_MERCHANT)
+
+
+async def _found(session: Session, sql: str, of_merchant: str, *values: object) -> list[Lane]:
     if not (isinstance(session, Pool) and session.sharded):
-        return [Lane(*row) for row in await session.fetch(_LANES, now, OWN_ADDRESS)]
+        return [Lane(*row) for row in await session.fetch(sql, *values)]
     return [
         Lane(*row)
         for merchant in await fetch_across(session, _MERCHANTS_PENDING)
-        for row in await session.fetch(_LANES_OF_MERCHANT, merchant["merchant_id"], now, OWN_ADDRESS)
+        for row in await session.fetch(of_merchant, merchant["merchant_id"], *values)
     ]
 
 

@@ -22,10 +22,18 @@ _READ = f"SELECT {_COLUMNS} FROM webhook_endpoints WHERE merchant_id = $1 AND en
 _LOCK = f"{_READ} FOR NO KEY UPDATE"
 _UPDATE = """UPDATE webhook_endpoints SET url = $3, description = $4, state = $5, secret = $6, old_secret = $7,
     old_secret_ends_at = $8 WHERE merchant_id = $1 AND endpoint_id = $2 AND state <> 'deleted' RETURNING 1"""
-# Locks the rows in the order of their key, like every statement on several deliveries.
-_MOVE = """WITH held AS MATERIALIZED (
-    SELECT order_id, sequence FROM deliveries WHERE merchant_id = $1 AND receiver = $2 AND state = 'pending' AND url <> $3
-    ORDER BY order_id, sequence FOR NO KEY UPDATE
+# A queue may have 500,000 deliveries, more than one statement can change in time. So this moves only the beginning of the queue, and
+# a claim reads the endpoint's address (deliveries.py). Locks the rows in the order of their key, like every statement on several
+# deliveries.
+MOVED_AT_ONCE = 2000
+_MOVE = """WITH first AS MATERIALIZED (
+    SELECT order_id, sequence FROM deliveries WHERE merchant_id = $1 AND receiver = $2 AND state = 'pending'
+    ORDER BY host, try_at, position LIMIT $4
+), held AS MATERIALIZED (
+    SELECT d.order_id, d.sequence FROM (SELECT order_id, sequence FROM first ORDER BY order_id, sequence) f
+        CROSS JOIN LATERAL (SELECT d.order_id, d.sequence FROM deliveries d
+            WHERE d.merchant_id = $1 AND d.order_id = f.order_id AND d.receiver = $2 AND d.sequence = f.sequence
+                AND d.try_at IS NOT NULL LIMIT 1 FOR NO KEY UPDATE) d
 )
 UPDATE deliveries d SET url = $3, host = split_part($3, '/', 3)
     FROM held h WHERE d.merchant_id = $1 AND d.order_id = h.order_id AND d.receiver = $2 AND d.sequence = h.sequence"""
@@ -101,13 +109,17 @@ async def lock(session: Session, merchant_id: UUID, endpoint_id: UUID) -> Endpoi
 
 
 async def update(session: Session, endpoint: Endpoint) -> None:
-    """Write the endpoint. Its pending deliveries go to the new address."""
+    """Write the endpoint."""
     e = endpoint
     await session.fetchrow(
         _UPDATE, e.merchant_id, e.endpoint_id, e.url, e.description, e.state, e.secret, e.old_secret,
         e.old_secret_ends_at,
     )  # fmt: skip
-    await session.fetchrow(_MOVE, e.merchant_id, e.endpoint_id, e.url)
+
+
+async def move(session: Session, endpoint: Endpoint) -> None:
+    """Give the first pending deliveries the endpoint's new address. Call this in the transaction of the change."""
+    await session.fetchrow(_MOVE, endpoint.merchant_id, endpoint.endpoint_id, endpoint.url, MOVED_AT_ONCE)
 
 
 async def secrets_of(session: Session, merchant_id: UUID) -> Secrets:

@@ -20,6 +20,7 @@ assert (
     CLAIMED_MEANWHILE.total_seconds() > WAIT_SECONDS + CONNECT_SECONDS + PAUSE_SECONDS + 2 * STATEMENT_SECONDS
 )
 LAST = 2**62
+POSITIONS_AT_ONCE = 500
 
 # Replays events. A replay uses the endpoint's current URL and skips deleted endpoints. It skips deliveries that a worker may have
 # claimed at this moment, and makes deliveries that wait for a retry due at once. `LEAST` has the same purpose as in `_RECORD`.
@@ -52,12 +53,19 @@ INSERT INTO deliveries
     FROM feed f CROSS JOIN known k
     WHERE f.merchant_id = $1 AND f.position > $4 AND f.position <= $5
     ORDER BY f.order_id, f.sequence ON CONFLICT DO NOTHING RETURNING 1"""
-_PARK = """WITH held AS MATERIALIZED (
+PARKED_AT_ONCE = 2000
+_PARK = """WITH first AS MATERIALIZED (
     SELECT order_id, sequence FROM deliveries WHERE merchant_id = $1 AND receiver = $2 AND state = 'pending'
-    ORDER BY order_id, sequence FOR NO KEY UPDATE
+    ORDER BY host, try_at, position LIMIT $4
+), held AS MATERIALIZED (
+    SELECT d.order_id, d.sequence FROM (SELECT order_id, sequence FROM first ORDER BY order_id, sequence) f
+        CROSS JOIN LATERAL (SELECT d.order_id, d.sequence FROM deliveries d
+            WHERE d.merchant_id = $1 AND d.order_id = f.order_id AND d.receiver = $2 AND d.sequence = f.sequence
+                AND d.try_at IS NOT NULL LIMIT 1 FOR NO KEY UPDATE) d
 )
 UPDATE deliveries d SET state = 'parked', try_at = NULL, settled_at = $3, claimed_by = NULL
-    FROM held h WHERE d.merchant_id = $1 AND d.order_id = h.order_id AND d.receiver = $2 AND d.sequence = h.sequence"""
+    FROM held h WHERE d.merchant_id = $1 AND d.order_id = h.order_id AND d.receiver = $2 AND d.sequence = h.sequence
+    RETURNING 1"""
 
 
 async def send_again(
@@ -71,6 +79,8 @@ async def send_again(
 ) -> int:
     """Replay the events of a feed whose position is greater than `after` and at most `until`. Return how many will be sent.
 
+    A caller splits a longer range into ranges of POSITIONS_AT_ONCE positions, so that each statement ends in time.
+
     Without `receiver`, each event goes again to all of its receivers. With `receiver`, the events go only to that endpoint, and
     they include events that happened before the endpoint was registered.
     """
@@ -81,6 +91,9 @@ async def send_again(
     return len(rows)
 
 
-async def park(session: Session, merchant_id: UUID, receiver: UUID, now: datetime) -> None:
-    """Park all pending deliveries of a receiver. Call this in the transaction that deletes the receiver."""
-    await session.fetchrow(_PARK, merchant_id, receiver, now)
+async def park(session: Session, merchant_id: UUID, receiver: UUID, now: datetime) -> int:
+    """Park the first PARKED_AT_ONCE pending deliveries of a removed endpoint. Return how many were parked.
+
+    Call this in the transaction that removes the endpoint. Nothing claims the rest of a longer queue any more, and a job parks it.
+    """
+    return len(await session.fetch(_PARK, merchant_id, receiver, now, PARKED_AT_ONCE))

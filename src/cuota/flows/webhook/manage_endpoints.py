@@ -137,6 +137,8 @@ async def _changed(
             raise endpoint_not_found()
         changed = to(found)
         await endpoints.update(connection, changed)
+        if changed.url != found.url:
+            await endpoints.move(connection, changed)
         if changed.state == "deleted":
             await replays.park(connection, merchant_id, endpoint_id, context.now())
         if changed != found:

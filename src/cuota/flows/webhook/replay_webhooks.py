@@ -5,12 +5,15 @@ from __future__ import annotations
 from uuid import UUID
 
 from cuota.core.refusal import Code, FieldError, Refused
+from cuota.db.pool import BUSY, GONE, unavailable
 from cuota.db.webhook import events, replays
 from cuota.db.webhook.events import FeedPosition
 from cuota.flows.context import Context
 from cuota.flows.desk.record import AuditNote, Cause, record
 from cuota.flows.webhook.manage_endpoints import endpoint_not_found, find
 from cuota.flows.webhook.show_event import parse_event_id
+
+PARTLY = "Only some of these events will be sent again. Send the request again: your receiver recognizes repeated events by their webhook-id."
 
 
 async def place_of(context: Context, merchant_id: UUID, name: str) -> FeedPosition:
@@ -63,6 +66,22 @@ async def replay(
             "webhooks.replay", words, cause.reason, after={"endpoint": endpoint} if endpoint else None
         )
         await record(context, merchant_id, cause.actor, note)
-    return await replays.send_again(
-        context.pool, merchant_id, context.now(), receiver=receiver, after=low, until=high
-    )
+    if high == replays.LAST:
+        high = await events.last_position(context.pool, merchant_id)
+    return await _in_parts(context, merchant_id, receiver, low, high)
+
+
+async def _in_parts(context: Context, merchant_id: UUID, receiver: UUID | None, low: int, high: int) -> int:
+    """Replay a range, however long, by statements that each end in time."""
+    replayed = 0
+    for after in range(low, high, replays.POSITIONS_AT_ONCE):
+        until = min(after + replays.POSITIONS_AT_ONCE, high)
+        try:
+            replayed += await replays.send_again(
+                context.pool, merchant_id, context.now(), receiver=receiver, after=after, until=until
+            )
+        except (Refused, *BUSY, *GONE):
+            if after == low:
+                raise
+            raise unavailable(PARTLY) from None
+    return replayed
