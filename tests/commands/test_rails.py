@@ -49,3 +49,34 @@ def test_charges_and_the_cases_for_the_operator_are_listed(cuota: Cuota) -> None
     assert "gone (not loaded: name it in CUOTA_CARD_RAILS_KEPT if plans still use it)" in text
     assert f"open dispute: order {ORDER}, sandbox, " in text
     assert "refund made elsewhere" in text
+
+
+def test_a_refund_that_the_operator_has_settled_is_no_longer_listed_and_the_reason_is_in_the_log(
+    cuota: Cuota,
+) -> None:
+    # Other tests of this file may have left other cases, which stay listed.
+    before = json.loads(cuota("rails", "--json").stdout)["refunds"]
+    sql(
+        cuota,
+        f"""INSERT INTO card_events (merchant_id, order_id, rail, at, received_at, applied_at, amount, event_id, kind, reference)
+            VALUES ('{ORDER}', '{ORDER}', 'sandbox', now(), now(), now(), 700, 'evt_settled', 'refund.elsewhere', 're_9')""",
+    )
+    listed = cuota("rails")
+    assert listed.returncode == 1
+    assert "7.00, re_9, event evt_settled" in listed.stdout
+    done = cuota("rails", "settle", "evt_settled", "--reason", "refunded in Cuota too", "--json")
+    assert (done.returncode, json.loads(done.stdout)) == (0, {"event": "evt_settled", "settledNow": True})
+    assert json.loads(cuota("rails", "--json").stdout)["refunds"] == before
+    (entry,) = json.loads(cuota("desk", "log", "--json").stdout)[:1]
+    assert (entry["action"], entry["reason"]) == ("rails.settle", "refunded in Cuota too")
+    again = cuota("rails", "settle", "evt_settled", "--reason", "again")
+    assert again.returncode == 0
+    assert "Event evt_settled was settled before." in again.stdout
+
+
+def test_an_unknown_event_cannot_be_settled_and_a_reason_is_required(cuota: Cuota) -> None:
+    unknown = cuota("rails", "settle", "evt_unknown", "--reason", "paid")
+    assert unknown.returncode == 1
+    assert "List them with: cuota rails" in unknown.stderr
+    assert cuota("rails", "settle", "evt_unknown").returncode == 2
+    assert cuota("rails", "settle", "evt_unknown", "--reason", " ").returncode == 2

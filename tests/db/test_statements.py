@@ -91,6 +91,7 @@ ALLOWED = {
     "rail_figures._WAITING": "the operator's count of events that are not applied yet, of all merchants",
     "rail_figures._DISPUTES": "the operator's list of open disputes, of all merchants",
     "rail_figures._MONEY_BACK": "the operator's list of refunds to look at, of all merchants",
+    "rail_figures._REFUND_EVENTS": "the operator's command has only the event's id; the change then names the merchant",
     "recalculate._MERCHANTS": "finds every merchant that has rows; the later reads name each merchant",
     "merchants._TAKEN": "finds out whether another merchant has a name",
     "merchants._ALL": "the operator's list of all merchants",

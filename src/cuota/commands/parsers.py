@@ -13,6 +13,13 @@ Command = Callable[[argparse.Namespace], int]
 Add = Callable[..., argparse.ArgumentParser]
 
 
+def stated_reason(text: str) -> str:
+    """Read the reason that an operator gives for the log."""
+    if not (said := " ".join(text.split())):
+        raise argparse.ArgumentTypeError("give a reason, in a few words; the log keeps the reason")
+    return said
+
+
 def adder(under: Any) -> Add:
     """Return a function that adds one subcommand to `under`: `add(name, command, text, json=True)`."""
 

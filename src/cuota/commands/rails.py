@@ -1,4 +1,7 @@
-"""`cuota rails`: each card rail with its numbers, and the reports of its processor that an operator must check."""
+"""`cuota rails`: each card rail with its numbers, and the reports of its processor that an operator must check.
+
+`cuota rails settle` marks such a report about a refund.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from cuota.commands.common import require_database, run, show
-from cuota.commands.parsers import Add
+from cuota.commands.common import changes, require_database, run, show
+from cuota.commands.parsers import Add, adder, stated_reason
 from cuota.core import money
 from cuota.core.order.order import LOOK_UP_AFTER
 from cuota.db.plan import rail_figures
 from cuota.db.plan.rail_figures import Figures, Noted
 from cuota.flows.context import Context
+from cuota.flows.plan.settle_refund_event import settle_refund_event
 
 MOST_SHOWN = 1000
 DAY = timedelta(days=1)
@@ -43,6 +47,16 @@ def rails(options: argparse.Namespace) -> int:
     show(options, facts, lines)
     troubled = any(each.problem or each.waiting or not _role(each, seen.roles) for each in seen.figures)
     return 1 if troubled or any(noted.values()) else 0
+
+
+def settle(options: argparse.Namespace) -> int:
+    """`cuota rails settle`: mark a refund that the operator has dealt with."""
+    require_database()
+    note = changes("rails.settle", f"Event {options.event}", options.reason)
+    settled = run(lambda context: settle_refund_event(context, options.event), note)
+    line = f"Event {options.event} {'is settled' if settled else 'was settled before'}. `cuota rails` no longer lists it."
+    show(options, {"event": options.event, "settledNow": settled}, [line])
+    return 0
 
 
 async def _read(context: Context) -> _Seen:
@@ -107,6 +121,7 @@ def _noted(each: Noted) -> dict[str, object]:
         "reason": each.reason,
         "reference": each.reference,
         "status": each.status,
+        "event": each.event_id,
     }
 
 
@@ -122,9 +137,21 @@ def _sentence(each: Noted) -> str:
         each.status,
         each.reference,
     ]
+    if each.kind in _WORDS:
+        told.append(f"event {each.event_id}")
     return f"{what}: order {each.order_id}, {each.rail}, {', '.join(str(part) for part in told if part)}"
 
 
 def register(add: Add) -> None:
     """Register `cuota rails`."""
-    add("rails", rails, "show each card rail, its numbers, open disputes, and refunds to check")
+    parser = add("rails", rails, "show each card rail, its numbers, open disputes, and refunds to check")
+    more = adder(parser.add_subparsers(metavar="COMMAND"))
+    done = more("settle", settle, "mark a refund made elsewhere, or one that failed later, as dealt with")
+    done.add_argument("event", metavar="EVENT", help="the event's id, as `cuota rails` shows it")
+    done.add_argument(
+        "--reason",
+        required=True,
+        type=stated_reason,
+        metavar="TEXT",
+        help="what you did about the refund, for the log; at most 500 characters",
+    )

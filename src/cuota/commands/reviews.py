@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from cuota.commands.common import changes, command_user, run, show
-from cuota.commands.parsers import Add
+from cuota.commands.parsers import Add, stated_reason
 from cuota.core import money
 from cuota.core.instant import timestamp
 from cuota.core.order.order import Order
@@ -94,12 +94,6 @@ def _answer(options: argparse.Namespace, act: ReviewAct, word: str, done: str) -
     return 0
 
 
-def _reason(text: str) -> str:
-    if not (said := " ".join(text.split())):
-        raise argparse.ArgumentTypeError("give a reason, in a few words; the log keeps the reason")
-    return said
-
-
 def register(add: Add) -> None:
     """Register the commands of the `cuota review` group."""
     listing = add("list", list_all, "list the orders that wait for a person, the earliest deadline first")
@@ -119,7 +113,7 @@ def register(add: Add) -> None:
         parser.add_argument(
             "--reason",
             required=True,
-            type=_reason,
+            type=stated_reason,
             metavar="TEXT",
             help="for the log; at most 500 characters",
         )

@@ -90,6 +90,7 @@ ACROSS = {
     "rail_figures._WAITING": "reads: the operator's count of events that are not applied yet",
     "rail_figures._DISPUTES": "reads: the operator's list of open disputes",
     "rail_figures._MONEY_BACK": "reads: the operator's list of refunds to look at",
+    "rail_figures._REFUND_EVENTS": "reads: the operator's command has only the event's id; the change then names the merchant",
     "recalculate._MERCHANTS": "reads: finds every merchant, for the operator's check; on a cluster, the next statement is used instead",
     "recalculate._MERCHANTS_OF_SHARDS": "reads: finds every merchant on a cluster, for the operator's check; the later reads name each merchant",
     "history._FORGET": "sweeps: deletes signals that are older than every window",

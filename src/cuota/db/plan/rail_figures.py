@@ -18,13 +18,17 @@ _PLACES = "SELECT name, reconciled_until, problem FROM card_rails ORDER BY name"
 _LAST = "SELECT max(received_at) AS at FROM card_events WHERE rail = $1"
 _WAITING = "SELECT rail, count(*) AS waiting FROM card_events WHERE try_at IS NOT NULL GROUP BY rail"
 # A dispute is open until an event closes it. Each dispute is shown once, as its newest event describes it.
-_DISPUTES = """SELECT rail, merchant_id, order_id, kind, at, amount, reason, reference, status FROM (
+_DISPUTES = """SELECT rail, merchant_id, order_id, kind, at, amount, reason, reference, status, event_id FROM (
     SELECT DISTINCT ON (rail, merchant_id, order_id, coalesce(reference, event_id)) e.* FROM card_events e
     WHERE kind IN ('dispute.opened', 'dispute.changed', 'dispute.closed')
     ORDER BY rail, merchant_id, order_id, coalesce(reference, event_id), kind = 'dispute.closed' DESC, at DESC
 ) newest WHERE kind <> 'dispute.closed' ORDER BY at DESC LIMIT $1"""
-_MONEY_BACK = """SELECT rail, merchant_id, order_id, kind, at, amount, reason, reference, status FROM card_events
-    WHERE kind IN ('refund.elsewhere', 'refund.failed') ORDER BY at DESC LIMIT $1"""
+_MONEY_BACK = """SELECT rail, merchant_id, order_id, kind, at, amount, reason, reference, status, event_id FROM card_events
+    WHERE kind IN ('refund.elsewhere', 'refund.failed') AND settled_at IS NULL ORDER BY at DESC LIMIT $1"""
+_REFUND_EVENTS = """SELECT merchant_id, rail FROM card_events
+    WHERE kind IN ('refund.elsewhere', 'refund.failed') AND event_id = $1"""
+_SETTLE = """UPDATE card_events SET settled_at = $4
+    WHERE merchant_id = $1 AND rail = $2 AND event_id = $3 AND settled_at IS NULL RETURNING 1"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """An event that an operator must check. The amount is in cents."""
+    """An event that an operator must check. The amount is in cents. `event_id` is the processor's id of the event."""
 
     rail: str
     merchant_id: UUID
@@ -55,6 +59,7 @@ class Noted:
     reason: str | None
     reference: str | None
     status: str | None
+    event_id: str
 
 
 async def figures(
@@ -91,5 +96,15 @@ async def open_disputes(session: Session, limit: int) -> list[Noted]:
 
 
 async def money_back(session: Session, limit: int) -> list[Noted]:
-    """Return the refunds that were made elsewhere, and the refunds that failed later, newest first."""
+    """Return the refunds that were made elsewhere or failed later, and that no operator has settled, newest first."""
     return [Noted(*row) for row in await session.fetch(_MONEY_BACK, limit)]
+
+
+async def refund_events(session: Session, event_id: str) -> list[tuple[UUID, str]]:
+    """Return the merchant and the rail of each such refund with this event id."""
+    return [(row["merchant_id"], row["rail"]) for row in await session.fetch(_REFUND_EVENTS, event_id)]
+
+
+async def settle(session: Session, merchant_id: UUID, rail: str, event_id: str, now: datetime) -> bool:
+    """Mark an event as settled. Return False if it was marked before."""
+    return await session.fetchrow(_SETTLE, merchant_id, rail, event_id, now) is not None
