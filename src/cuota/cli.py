@@ -12,7 +12,7 @@ from typing import Any
 
 from cuota.commands.parsers import EXIT_CODES, Add, adder
 from cuota.config.table import SETTINGS
-from cuota.core.expected_failure import ExpectedFailure
+from cuota.core.expected_failure import ExpectedFailure, WrongUsage
 
 
 class Groups:
@@ -126,7 +126,8 @@ def make_parser(command: str = "") -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code.
 
-    An expected failure is one line on standard error and exit code 1; any other exception is a bug and is not caught here.
+    An expected failure is one line on standard error and exit code 1, or 2 if the options are wrong; any other exception is a bug
+    and is not caught here.
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
     options = make_parser(given[0] if given else "").parse_args(given)
@@ -135,7 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except ExpectedFailure as problem:
         print(f"cuota: {problem}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(problem, WrongUsage) else 1
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:

@@ -67,6 +67,22 @@ def days(payments: list[dict[str, Any]]) -> list[date]:
     return [date.fromisoformat(each["dueDate"]) for each in payments]
 
 
+@pytest.mark.parametrize("kind", [("--pause", "14d"), ("--move", "3=2099-01-01"), ("--waive", "all")])
+@pytest.mark.parametrize("option", [("--every", "14d"), ("--first", "2099-01-01")])
+def test_an_option_of_smaller_payments_is_refused_with_another_kind_of_change(
+    bare: Cuota, kind: tuple[str, str], option: tuple[str, str]
+) -> None:
+    done = bare("plan", "hardship", "H-1", *kind, *option, *WHY)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{option[0]} belongs to --payments" in done.stderr
+
+
+def test_smaller_payments_without_a_first_day_are_wrong_usage(bare: Cuota) -> None:
+    done = bare("plan", "hardship", "H-1", "--payments", "6", *WHY)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--payments also needs --first" in done.stderr
+
+
 def test_a_dry_run_shows_the_plan_before_and_after_and_changes_nothing(agreed: Agreed) -> None:
     shown = said(agreed, "plan", "hardship", "H-1", "--pause", "14d", *WHY, "--dry-run")
     assert (shown["dryRun"], shown["kind"], shown["changeId"]) == (True, "paused", None)
@@ -104,7 +120,6 @@ def test_smaller_payments_and_a_waived_fee(agreed: Agreed) -> None:
 def test_what_the_policy_does_not_allow_and_wrong_words_change_nothing(agreed: Agreed) -> None:
     for arguments, words in (
         (("H-3", "--pause", "61"), "at most 60 days"),
-        (("H-3", "--payments", "6"), "--payments also needs --first"),
         (("NEW", "--pause", "7"), "There is no plan of this order."),
         (("H-9", "--pause", "7"), "There is no order H-9."),
         (("H-3", "--waive", "5.00"), "At most $3.00 of the fee"),
@@ -114,14 +129,14 @@ def test_what_the_policy_does_not_allow_and_wrong_words_change_nothing(agreed: A
     newest = [(each["action"], each["reason"]) for each in log[:2]]
     assert [action for action, _ in newest] == ["plan.change.refused", "plan.change"]
     assert "At most $3.00 of the fee" in newest[0][1]
-    for arguments in (
+    for wrong in (
         ("H-3", "--pause", "two weeks", *WHY),
         ("H-3", "--move", "4", *WHY),
         ("H-3", "--pause", "7", "--waive", "all", *WHY),
         ("H-3", "--pause", "7"),
         ("H-3", "--pause", "7", "--reason", " "),
     ):
-        refused(agreed, "plan", "hardship", *arguments, status=2)
+        refused(agreed, "plan", "hardship", *wrong, status=2)
     assert said(agreed, "explain", "plan", "H-3")["changes"] == []
 
 

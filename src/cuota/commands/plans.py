@@ -11,6 +11,7 @@ from cuota.commands.common import acting, cents, run, show
 from cuota.commands.parsers import Add
 from cuota.core import money
 from cuota.core.dates import day as shown_day
+from cuota.core.expected_failure import WrongUsage
 from cuota.core.instant import timestamp
 from cuota.core.order.change_plan import left_of
 from cuota.core.plan.change import PlanChange, PlannedPayment
@@ -29,6 +30,7 @@ from cuota.flows.operator.note_change import note_of_change
 from cuota.flows.order.find_order import order_id_of
 from cuota.flows.plan.change_plan import PlanPreview, agree_on_change, preview_change
 
+DEFAULT_EVERY = 14
 _DAYS = re.compile(r"([0-9]{1,4})d?", re.ASCII)
 _MOVE = re.compile(r"([0-9]{1,2})=(\S+)", re.ASCII)
 
@@ -64,14 +66,20 @@ def plan_hardship(options: argparse.Namespace) -> int:
 
 
 def _request(options: argparse.Namespace) -> HardshipRequest:
+    given = [name for name in ("every", "first") if getattr(options, name) is not None]
+    if given and options.payments is None:
+        raise WrongUsage(
+            f"Nothing was changed. --{given[0]} belongs to --payments: give it only with --payments."
+        )
     if options.pause is not None:
         return PausePlan(options.pause)
     if options.move:
         return MoveDates(dict(options.move))
     if options.payments is not None:
         if options.first is None:
-            raise CannotChange("--payments also needs --first, the day of the first payment.")
-        return SmallerPayments(options.payments, options.every, options.first)
+            raise WrongUsage("--payments also needs --first, the day of the first payment.")
+        every = DEFAULT_EVERY if options.every is None else options.every
+        return SmallerPayments(options.payments, every, options.first)
     return WaiveFee(None if options.waive == "all" else options.waive)
 
 
@@ -164,9 +172,8 @@ def register(add: Add) -> None:
     parser.add_argument(
         "--every",
         type=_days,
-        default=14,
         metavar="DAYS",
-        help="with --payments: days between two payments (default 14)",
+        help=f"with --payments: days between two payments (default {DEFAULT_EVERY})",
     )
     parser.add_argument(
         "--first", type=day, metavar="DAY", help="with --payments: the day of the first payment"
