@@ -173,6 +173,30 @@ def test_a_name_can_be_used_only_once_regardless_of_case(cuota: Cuota) -> None:
         assert "There is already a merchant named" in done.stderr
 
 
+def test_names_that_differ_only_in_their_spaces_are_the_same_name(cuota: Cuota) -> None:
+    word = secrets.token_hex(4)
+    made = read(cuota, "merchant", "create", "--name", f"  The   {word} shop ")
+    assert made["name"] == f"The {word} shop"
+    other = create(cuota)
+    for again in (
+        ("merchant", "create", "--name", f"The {word}  shop "),
+        ("merchant", "update", other["name"], "--name", f" the {word} shop"),
+    ):
+        done = cuota(*again)
+        assert done.returncode == 1
+        assert "There is already a merchant named" in done.stderr
+    assert read(cuota, "merchant", "show", f"The  {word} shop ")["merchantId"] == made["merchantId"]
+
+
+def test_a_name_cannot_be_the_id_of_a_merchant(cuota: Cuota) -> None:
+    made = create(cuota)
+    taken = made["merchantId"].upper().replace("-", "")
+    for arguments in (("merchant", "create", "--name"), ("merchant", "update", made["name"], "--name")):
+        done = cuota(*arguments, taken)
+        assert done.returncode == 1
+        assert f"{taken} has the form of an id" in done.stderr
+
+
 @pytest.mark.parametrize("name", ["nobody", "6cacf954-031b-4611-ba2c-ef68005d3112", b"\xff"])
 @pytest.mark.parametrize("command", ["show", "update", "rotate-secret", "revoke"])
 def test_an_unknown_merchant_exits_with_1_and_the_error_says_how_to_find_merchants(

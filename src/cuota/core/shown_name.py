@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from uuid import UUID
 
 # Characters that are printable and yet show nothing: joiners, fillers and variation selectors.
 _INVISIBLE = frozenset(
@@ -25,6 +26,15 @@ _ALIKE = frozenset(["LATIN", "CYRILLIC", "GREEK"])
 
 class ConfusingName(ValueError):
     """The text cannot be shown as a name. The message says why."""
+
+
+def is_id(name: str) -> bool:
+    """Return whether a name reads as an id. A command that takes a name or an id would then mean another merchant."""
+    try:
+        UUID(name)
+    except ValueError:
+        return False
+    return True
 
 
 def shown_name(text: str, longest: int) -> str:

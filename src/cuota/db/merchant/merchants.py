@@ -44,8 +44,9 @@ WHERE merchant_id = $1
 # Unique keys keep names different, and display names different. This finds a name that is another merchant's display name. The lock
 # makes a transaction that gives the same name at this moment wait until this transaction ends.
 _LOCK_NAMES = f"SELECT pg_advisory_xact_lock({NAMES_LOCK})"
-_TAKEN = """SELECT 1 FROM merchants WHERE merchant_id <> $1 AND (lower(name) = lower($2) OR lower(display_name) = lower($2))
-    LIMIT 1"""
+# Earlier releases stored a name's spaces as they were typed.
+_TAKEN = r"""SELECT 1 FROM merchants WHERE merchant_id <> $1
+    AND (lower(btrim(regexp_replace(name, '\s+', ' ', 'g'))) = lower($2) OR lower(display_name) = lower($2)) LIMIT 1"""
 _ORIGINS = "UPDATE merchants SET origins = $2 WHERE merchant_id = $1"
 _SUSPEND = """UPDATE merchants SET suspended_at = CASE WHEN $2::timestamptz IS NOT NULL THEN coalesce(suspended_at, $2) END
     WHERE merchant_id = $1"""

@@ -17,7 +17,7 @@ from cuota.core.desk.notice import StaffNoticeKind
 from cuota.core.desk.person import read_email
 from cuota.core.logo import BadLogo, Logo, read_logo
 from cuota.core.merchant import BodyProfile, Merchant
-from cuota.core.shown_name import ConfusingName, shown_name
+from cuota.core.shown_name import ConfusingName, is_id, shown_name
 from cuota.db.desk import notices
 from cuota.db.desk.notices import StaffNotice
 from cuota.db.merchant import logos, merchants
@@ -76,6 +76,8 @@ async def set_brand(
         shown = shown_name(name, LONGEST_NAME)
     except ConfusingName as wrong:
         raise BadChange(str(wrong), "display_name") from None
+    if is_id(shown):
+        raise BadChange("Enter a name that is not an id.", "display_name")
 
     def to(held: Merchant) -> Merchant:
         own = replace(

@@ -13,6 +13,7 @@ import asyncpg
 from cuota.core import money
 from cuota.core.expected_failure import ExpectedFailure
 from cuota.core.merchant import BodyProfile, Merchant, Onboarding
+from cuota.core.shown_name import is_id
 from cuota.db.merchant import credentials, merchants
 from cuota.db.merchant.credentials import Credential
 from cuota.db.payout import holds
@@ -57,6 +58,18 @@ def new_client() -> tuple[str, str]:
     return f"client_{secrets.token_hex(12)}", f"secret_{secrets.token_urlsafe(32)}"
 
 
+def _name(text: str) -> str:
+    """Return the name with single spaces, so that no two names differ only in their spaces. Raises BadMerchant."""
+    name = " ".join(text.split())
+    if not 1 <= len(name) <= 100 or not text.isprintable():
+        raise BadMerchant("The name must have 1 to 100 printable characters.")
+    if is_id(name):
+        raise BadMerchant(
+            f"{name} has the form of an id. Choose a name that cannot be confused with a merchant's id."
+        )
+    return name
+
+
 def _with(merchant: Merchant, terms: MerchantTerms) -> Merchant:
     changes = {
         name: value
@@ -64,8 +77,8 @@ def _with(merchant: Merchant, terms: MerchantTerms) -> Merchant:
         if (value := getattr(terms, name)) is not None
     }
     changed = replace(merchant, **changes)
-    if not 1 <= len(changed.name.strip()) <= 100 or not changed.name.isprintable():
-        raise BadMerchant("The name must have 1 to 100 printable characters.")
+    if terms.name is not None:
+        changed = replace(changed, name=_name(terms.name))
     if not 0 < changed.minimum <= changed.maximum <= LARGEST:
         low, high = money.text_of(changed.minimum), money.text_of(changed.maximum)
         limit = money.text_of(LARGEST)
@@ -133,6 +146,9 @@ async def find_merchant(context: Context, name_or_id: str) -> Merchant:
         # A name contains printable characters only. The database may reject others, such as a zero byte.
         printable = name_or_id.isprintable()
         found = await merchants.read_by_name(context.pool, name_or_id) if printable else None
+        single = " ".join(name_or_id.split())
+        if found is None and printable and single != name_or_id:
+            found = await merchants.read_by_name(context.pool, single)
     if found is None:
         raise BadMerchant(f"There is no merchant {name_or_id}. `cuota merchant list` shows all merchants.")
     return found
@@ -147,8 +163,11 @@ async def update_merchant(context: Context, name_or_id: str, terms: MerchantTerm
         async with context.pool.session() as session, session.transaction():
             # The merchant's own people may change the same row at this moment.
             held = await merchants.lock(session, found.merchant_id)
-            merchant = _with(held or found, terms)
-            await _require_free(session, merchant)
+            held = held or found
+            merchant = _with(held, terms)
+            # A merchant of an earlier release, whose name differs from another only in its spaces, can change other terms.
+            if merchant.name != held.name:
+                await _require_free(session, merchant)
             await merchants.update(session, merchant)
     except asyncpg.UniqueViolationError:
         raise _name_taken(merchant) from None
