@@ -51,7 +51,7 @@ def test_a_new_merchant_s_secrets_are_printed_only_once(cuota: Cuota) -> None:
     assert set(made) == TERMS | SECRETS
     assert UUID(made["merchantId"])
     shown = read(cuota, "merchant", "show", made["merchantId"])
-    assert set(shown) == TERMS | {"clientIds", "audience", "approvals"}
+    assert set(shown) == TERMS | {"clientIds", "audience", "approvals", "status"}
     assert shown["approvals"] == "off"
     assert "approvals          off" in cuota("merchant", "show", made["merchantId"]).stdout
     assert shown["clientIds"] == [made["clientId"]]
@@ -89,10 +89,13 @@ def test_every_option_of_a_merchant_can_be_chosen_and_changed(cuota: Cuota) -> N
 def test_all_merchants_are_listed_for_scripts_and_for_people(cuota: Cuota) -> None:
     made = create(cuota)
     listed = read(cuota, "merchant", "list")
-    assert all(set(merchant) == TERMS | {"approvals"} for merchant in listed)
+    assert all(set(merchant) == TERMS | {"approvals", "status"} for merchant in listed)
     assert made["merchantId"] in {merchant["merchantId"] for merchant in listed}
     cuota("merchant", "approvals", made["name"], "trial")
-    assert f"{made['merchantId']}  {made['name']}  (approvals: trial)" in cuota("merchant", "list").stdout
+    assert (
+        f"{made['merchantId']}  {made['name']}  (active; approvals: trial)"
+        in cuota("merchant", "list").stdout
+    )
 
 
 def test_a_rotated_secret_is_new_and_keeps_its_client_id(cuota: Cuota) -> None:
@@ -105,11 +108,33 @@ def test_a_rotated_secret_is_new_and_keeps_its_client_id(cuota: Cuota) -> None:
 def test_a_revoked_merchant_has_no_valid_credential(cuota: Cuota) -> None:
     made = create(cuota)
     assert read(cuota, "merchant", "revoke", made["name"]) == {"revoked": 1}
-    assert read(cuota, "merchant", "revoke", made["name"]) == {"revoked": 0}
+    log = read(cuota, "desk", "log", "--merchant", made["name"])
+    again = cuota("merchant", "revoke", made["name"])
+    assert (again.returncode, again.stdout) == (1, "")
+    assert f"Nothing was changed: {made['name']} is revoked already." in again.stderr
+    assert read(cuota, "desk", "log", "--merchant", made["name"]) == log
+    newest = read(cuota, "desk", "log", "--limit", "1")[0]
+    assert newest["action"] == "merchant.revoke.refused"
     assert read(cuota, "merchant", "show", made["name"])["clientIds"] == []
     done = cuota("merchant", "rotate-secret", made["name"])
     assert (done.returncode, done.stdout) == (1, "")
     assert "has no live credential" in done.stderr
+
+
+def test_the_state_of_a_merchant_is_listed_and_shown(cuota: Cuota) -> None:
+    active, suspended, revoked = create(cuota), create(cuota), create(cuota)
+    read(cuota, "merchant", "suspend", suspended["name"], "--reason", "complaints")
+    read(cuota, "merchant", "revoke", revoked["name"])
+    opened = cuota("merchant", "create", "--name", "Waits", "--json", CUOTA_ONBOARDING="required")
+    waits = json.loads(opened.stdout)
+    states = {each["merchantId"]: each["status"] for each in read(cuota, "merchant", "list")}
+    lines = cuota("merchant", "list").stdout
+    for made, state in (
+        (active, "active"), (suspended, "suspended"), (revoked, "revoked"), (waits, "onboarding"),
+    ):  # fmt: skip
+        assert states[made["merchantId"]] == state
+        assert f"{made['name']}  ({state}; approvals: off)" in lines
+        assert read(cuota, "merchant", "show", made["name"])["status"] == state
 
 
 def test_a_revoked_merchant_is_reinstated_with_a_new_credential(cuota: Cuota) -> None:

@@ -95,6 +95,7 @@ ALLOWED = {
     "recalculate._MERCHANTS": "finds every merchant that has rows; the later reads name each merchant",
     "merchants._TAKEN": "finds out whether another merchant has a name",
     "merchants._ALL": "the operator's list of all merchants",
+    "merchants._REVOKED": "the operator's list of all merchants, with their states",
     "merchants._BY_NAME": "finds the merchant id by its unique name",
     "merchants._BY_CLIENT": "finds a credential before its merchant is known",
     "hanging_receivers._HANGING": "finds the hanging receivers of all merchants, at the start of an advance",

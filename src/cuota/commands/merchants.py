@@ -10,7 +10,9 @@ from cuota.commands.parsers import Add
 from cuota.commands.place import called
 from cuota.core import money
 from cuota.core.merchant import BodyProfile, Merchant
+from cuota.core.risk.explanation import counted
 from cuota.db.merchant import credentials, merchants
+from cuota.db.operator.merchant_list import state_of
 from cuota.db.risk import approvals
 from cuota.flows.context import Context
 from cuota.flows.merchant import manage_merchants as manage
@@ -97,16 +99,26 @@ def merchant_create(options: argparse.Namespace) -> int:
 def merchant_list(options: argparse.Namespace) -> int:
     """`cuota merchant list`."""
 
-    async def flow(context: Context) -> list[tuple[Merchant, str]]:
+    async def flow(context: Context) -> list[dict[str, object]]:
         modes = await approvals.read_modes(context.pool)
-        found = await merchants.read_all(context.pool)
-        return [(merchant, modes.get(merchant.merchant_id, "off")) for merchant in found]
+        revoked = await merchants.revoked(context.pool)
+        return [
+            {
+                **_facts(merchant),
+                "status": state_of(merchant, live=merchant.merchant_id not in revoked).value,
+                "approvals": modes.get(merchant.merchant_id, "off"),
+            }
+            for merchant in await merchants.read_all(context.pool)
+        ]
 
     found = run(flow)
-    lines = [f"{merchant.merchant_id}  {merchant.name}  (approvals: {mode})" for merchant, mode in found]
+    lines = [
+        f"{each['merchantId']}  {each['name']}  ({each['status']}; approvals: {each['approvals']})"
+        for each in found
+    ]
     show(
         options,
-        [{**_facts(merchant), "approvals": mode} for merchant, mode in found],
+        found,
         lines or [f"No merchants yet. Add one: {called()} merchant create --name NAME"],
     )
     return 0
@@ -122,6 +134,7 @@ def merchant_show(options: argparse.Namespace) -> int:
         standing = await approvals.read(context.pool, merchant.merchant_id)
         return {
             **_facts(merchant),
+            "status": state_of(merchant, live=bool(live)).value,
             "approvals": standing.mode,
             "clientIds": live,
             "audience": context.settings.audience,
@@ -193,7 +206,7 @@ def merchant_revoke(options: argparse.Namespace) -> int:
     show(
         options,
         {"revoked": revoked},
-        [f"{revoked} credentials were revoked. Their tokens stop working within 5 seconds."],
+        [f"Revoked: {counted(revoked, 'credential')}. Their tokens stop working within 5 seconds."],
     )
     return 0
 

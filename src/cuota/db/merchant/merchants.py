@@ -24,6 +24,8 @@ _BY_ID = f"SELECT {COLUMNS} FROM merchants m WHERE merchant_id = $1"
 _LOCK = f"{_BY_ID} FOR NO KEY UPDATE"
 _BY_NAME = f"SELECT {COLUMNS} FROM merchants m WHERE lower(name) = lower($1)"
 _ALL = f"SELECT {COLUMNS} FROM merchants m ORDER BY m.created_at, m.merchant_id"
+_REVOKED = """SELECT merchant_id FROM merchants m
+    WHERE NOT EXISTS (SELECT FROM credentials c WHERE c.merchant_id = m.merchant_id AND c.revoked_at IS NULL)"""
 _INSERT = """
 WITH added AS (
     INSERT INTO merchants (merchant_id, name, minimum, maximum, defer_funds_capture, profile, currency, origins,
@@ -115,6 +117,11 @@ async def read_by_name(session: Session, name: str) -> Merchant | None:
 async def read_all(session: Session) -> list[Merchant]:
     """Return all merchants, oldest first."""
     return [merchant_of(row) for row in await session.fetch(_ALL)]
+
+
+async def revoked(session: Session) -> set[UUID]:
+    """Return the ids of all merchants without a valid credential."""
+    return {row["merchant_id"] for row in await session.fetch(_REVOKED)}
 
 
 async def insert(

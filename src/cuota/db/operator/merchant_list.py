@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from uuid import UUID
 
-from cuota.core.merchant import Onboarding
+from cuota.core.merchant import Merchant, Onboarding
 from cuota.db.pool import Row
 from cuota.db.session import Session
 
@@ -53,12 +53,17 @@ class ListedMerchant:
 
     @property
     def state(self) -> MerchantState:
-        """The most important state. A revoked merchant can do nothing, whatever its other states are."""
-        if not self.live:
-            return MerchantState.REVOKED
-        if self.suspended:
-            return MerchantState.SUSPENDED
-        return MerchantState.ONBOARDING if self.onboarding is Onboarding.OPEN else MerchantState.ACTIVE
+        """The most important state."""
+        return state_of(self, live=self.live)
+
+
+def state_of(merchant: Merchant | ListedMerchant, *, live: bool) -> MerchantState:
+    """Return the most important state. A revoked merchant can do nothing, whatever its other states are."""
+    if not live:
+        return MerchantState.REVOKED
+    if merchant.suspended:
+        return MerchantState.SUSPENDED
+    return MerchantState.ONBOARDING if merchant.onboarding is Onboarding.OPEN else MerchantState.ACTIVE
 
 
 @dataclass(frozen=True, slots=True)

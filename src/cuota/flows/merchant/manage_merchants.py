@@ -243,9 +243,15 @@ async def _live(context: Context, merchant: Merchant) -> list[Credential]:
 
 
 async def revoke_merchant(context: Context, name_or_id: str) -> int:
-    """Revoke every credential of a merchant and return how many were live. Tokens stop working within seconds."""
+    """Revoke every credential of a merchant and return how many were live. Tokens stop working within seconds.
+
+    Raises BadMerchant if the merchant has no live credential.
+    """
     merchant = await find_merchant(context, name_or_id)
     async with context.pool.session() as session, session.transaction():
         # A credential that is being added right now is revoked too.
         await credentials.lock(session, merchant.merchant_id)
-        return await credentials.revoke(session, merchant.merchant_id, utc_now())
+        revoked = await credentials.revoke(session, merchant.merchant_id, utc_now())
+    if not revoked:
+        raise BadMerchant(f"Nothing was changed: {merchant.name} is revoked already.")
+    return revoked
