@@ -55,7 +55,7 @@ def test_a_file_that_is_no_report_is_refused_with_an_explanation(
     (tmp_path / "report").write_bytes(content)
     done = cuota("bank", "report", str(tmp_path / "report"), **FILES)
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith("Nothing was recorded.")
+    assert done.stderr.splitlines()[-1].startswith("cuota: Nothing was recorded.")
     assert "Nothing was recorded." in cuota("bank", "report", str(tmp_path / "missing"), **FILES).stderr
 
 

@@ -125,6 +125,23 @@ def test_an_emergency_link_is_for_an_owner_and_stands_in_the_log_with_the_reason
     assert getpass.getuser() in entry["actor"]
 
 
+def test_an_emergency_link_with_a_new_factor_says_in_the_log_which_factor_was_removed(cuota: Cuota) -> None:
+    cuota("desk", "invite", "--operator", "--name", "Fay", "--email", "fay@pay.example")
+    link = (
+        "desk",
+        "link",
+        "--operator",
+        "--emergency",
+        "--email",
+        "fay@pay.example",
+        "--reason",
+        "lost phone",
+    )
+    assert cuota(*link, "--new-factor").returncode == 0
+    entry = json.loads(cuota("desk", "log", "--action", "team.emergency", "--json").stdout)[0]
+    assert (entry["before"], entry["after"]) == ({"secondFactor": "none"}, {"secondFactor": "removed"})
+
+
 def test_an_emergency_link_for_nobody_and_for_another_role_is_refused_and_logged(cuota: Cuota) -> None:
     cuota("desk", "invite", "--operator", "--name", "Cy", "--email", "cy@operator.example", "--role", "risk")
     for email in ("cy@operator.example", "nobody@operator.example"):

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cuota import config
 from cuota.cli import _about_database
+from cuota.core.payout.bank_order import Credit
 from cuota.db.pool import FULL
+from cuota.flows.context import utc_now
+from cuota.flows.merchant.manage_merchants import find_merchant
+from cuota.rails.bank.files import FileBankRail
+from cuota.run import runtime
 from support.bank.statements import BANK_FILES, booked, statement
 from support.commands import Cuota
+from support.payouts import make_payout
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +60,84 @@ def test_files_and_reports_of_the_bank_are_logged(cuota: Cuota, tmp_path: Path) 
         statement(booked("CRDT", "10.00", "0" * 31 + "1", reason="AC04"))
     )
     assert cuota("bank", "make", **BANK_FILES).returncode == 0
-    assert cuota("bank", "file", "7", **BANK_FILES).returncode == 1
+    missing = cuota("bank", "file", "7", **BANK_FILES)
+    assert (missing.returncode, missing.stdout) == (1, "")
+    assert "cuota: There is no bank file 7. List them with: cuota bank files" in missing.stderr
     assert cuota("bank", "report", str(tmp_path / "statement.xml"), **BANK_FILES).returncode == 1
-    assert [each["action"] for each in entries(cuota)[:3]] == ["bank.report", "bank.file", "bank.make"]
+    assert [each["action"] for each in entries(cuota)[:4]] == [
+        "bank.report", "bank.file.refused", "bank.file", "bank.make",
+    ]  # fmt: skip
+
+
+async def _queue(cuota: Cuota, shop: str, amount: int) -> None:
+    """Queue a payment for the next bank file."""
+    settings = config.load({"CUOTA_DATA_DIR": str(cuota.data), **BANK_FILES})
+    with runtime.database(settings) as where:
+        await runtime.migrated(settings, where)
+        async with runtime.opened(settings, where, pool_size=2, decides=False) as context:
+            assert context.rails.bank is not None
+            rail = context.rails.bank.rail
+            assert isinstance(rail, FileBankRail)
+            merchant = await find_merchant(context, shop)
+            payout_id = await make_payout(context, merchant.merchant_id)
+            credit = Credit(payout_id, 0, "Shop", "021000021", "123456789", amount, "USD")
+            await rail.books.order(credit, utc_now())
+
+
+def test_the_number_of_a_new_bank_file_is_logged(cuota: Cuota, shop: str) -> None:
+    asyncio.run(_queue(cuota, shop, 1234))
+    made = cuota("bank", "make", "--effective", "2026-12-01", "--json", **BANK_FILES)
+    assert made.returncode == 0, made.stderr
+    (file,) = json.loads(made.stdout)
+    newest = entries(cuota)[0]
+    assert (newest["action"], newest["subject"]) == ("bank.made", f"bank file {file['number']}")
+    assert newest["after"] == {"effective": "2026-12-01", "payments": "1", "amount": "12.34"}
+
+
+def test_a_report_that_is_not_there_is_named_in_the_error(bare: Cuota) -> None:
+    done = bare("bank", "report", "/nonexistent", **BANK_FILES)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "cuota: Cannot read /nonexistent: no such file. Nothing was recorded.\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "before", "after"),
+    [
+        (
+            ("update", "--minimum", "2", "--defer-funds-capture", "--origin", "https://a.example", "--origin", "https://b.example"),
+            {"minimum": "1.00", "deferFundsCapture": "no", "origins": "none"},
+            {"minimum": "2.00", "deferFundsCapture": "yes", "origins": "https://a.example, https://b.example"},
+        ),
+        (("terms", "--percent", "5.9", "--fixed", "0.30"), None, {"percent": "5.90 %", "fixed": "0.30"}),
+        (("terms", "--percent", "4", "--refund-fee", "kept"), {"percent": "5.90 %", "refundFee": "kept"},
+            {"percent": "4.00 %", "refundFee": "kept"}),
+        (("bank", "--routing", "021000021", "--account", "123456789"), {"account": "****6789"}, {"account": "****6789"}),
+        (("rotate-secret",), None, {"replaced": "client secret"}),
+        (("rotate-signing-secret",), None, {"replaced": "signing secret"}),
+        (("rotate-webhook-secret",), None, {"replaced": "webhook secret"}),
+        (("rotate-webhook-secret", "--end-old"), None, {"ended": "old webhook secret"}),
+    ],
+)  # fmt: skip
+def test_an_entry_has_the_values_before_and_after_as_a_person_reads_them(
+    cuota: Cuota, shop: str, command: tuple[str, ...], before: dict[str, str] | None, after: dict[str, str]
+) -> None:
+    done = cuota("merchant", command[0], shop, *command[1:])
+    assert done.returncode == 0, done.stderr
+    newest = entries(cuota)[0]
+    assert (newest["before"], newest["after"]) == (before, after)
+
+
+def test_the_printed_log_shows_the_values_and_has_one_line_for_each_entry(cuota: Cuota, shop: str) -> None:
+    reason = "complaints\nof shoppers"
+    assert cuota("merchant", "suspend", shop, "--reason", "x").returncode == 0
+    assert cuota("merchant", "resume", shop, "--reason", "y").returncode == 0
+    assert cuota("merchant", "update", shop, "--maximum", "1500").returncode == 0
+    assert "maximum: 2000.00 → 1500.00" in cuota("desk", "log", "--limit", "1").stdout
+    invited = ("desk", "invite", "--operator", "--role", "risk", "--name", "Bo", "--email", "bo@pay.example")
+    assert cuota(*invited, "--reason", reason).returncode == 0
+    printed = cuota("desk", "log", "--limit", "1").stdout
+    assert "(complaints of shoppers)" in printed
+    assert printed.count("\n") == 1
 
 
 def test_a_refused_change_of_the_approvals_is_logged_as_refused_and_the_merchant_sees_no_change(

@@ -13,9 +13,10 @@ from typing import TypeVar
 
 import asyncpg
 
-from cuota.commands.common import changes, require_database, run, show
+from cuota.commands.common import acting, changes, require_database, run, show
 from cuota.commands.parsers import Add
 from cuota.core import money
+from cuota.core.expected_failure import ExpectedFailure
 from cuota.core.instant import timestamp
 from cuota.core.payout.arrival import day_at_bank
 from cuota.core.payout.bank_order import BadCredit
@@ -23,8 +24,9 @@ from cuota.core.payout.bank_report import BadReport, ChangeNotice, Reported
 from cuota.core.payout.calendar import is_business_day, next_business_day
 from cuota.core.payout.camt053 import read_camt053
 from cuota.core.payout.nacha_return import read_nacha_return
+from cuota.flows.afterwards import afterwards
 from cuota.flows.context import Context
-from cuota.flows.operator.log_action import OperatorNote
+from cuota.flows.operator.log_action import OperatorNote, log_action
 from cuota.flows.payout.bank_files import make_files, record_report
 from cuota.rails.bank.file_books import BankFile
 from cuota.rails.bank.files import FileBankRail
@@ -53,6 +55,10 @@ def _with(
     return run(go, note)
 
 
+class NoSuchFile(ExpectedFailure):
+    """There is no such file, or it cannot be read. The text says which."""
+
+
 def make(options: argparse.Namespace) -> int:
     """`cuota bank make`: write every due file. A payment is put into only one file."""
 
@@ -65,7 +71,12 @@ def make(options: argparse.Namespace) -> int:
         except asyncpg.UniqueViolationError:
             raise NoSuchRail("Another command is writing a file. Try again shortly.") from None
         made = await rail.books.files(max(len(numbers), 1))
-        return [file for file in made if file.number in numbers], stopped
+        found = [file for file in made if file.number in numbers]
+        for each in found:
+            # The numbers are known only now. The entry of the command itself was written before.
+            with afterwards("bank.made in the operator's log"):
+                await log_action(context, acting(), _made(each))
+        return found, stopped
 
     made, stopped = _with(flow, changes("bank.make", "files for the bank", effective=options.effective))
     lines = [_line(file) for file in made] or ["No payment waits for a file."]
@@ -98,12 +109,15 @@ def files(options: argparse.Namespace) -> int:
 
 def file(options: argparse.Namespace) -> int:
     """`cuota bank file N`: print a file, the same each time."""
-    note = changes("bank.file", f"bank file {options.number} was printed")
-    text = _with(lambda _, rail: rail.books.content(options.number), note)
-    if text is None:
-        print(f"There is no bank file {options.number}. List them with: cuota bank files", file=sys.stderr)
-        return 1
-    sys.stdout.write(text)
+
+    async def flow(context: Context, rail: FileBankRail) -> str:
+        del context
+        text = await rail.books.content(options.number)
+        if text is None:
+            raise NoSuchFile(f"There is no bank file {options.number}. List them with: cuota bank files")
+        return text
+
+    sys.stdout.write(_with(flow, changes("bank.file", f"print bank file {options.number}")))
     return 0
 
 
@@ -111,9 +125,11 @@ def report(options: argparse.Namespace) -> int:
     """`cuota bank report FILE`: record a bank's report. Exit 1 if an entry of the report fits no payment."""
     try:
         found, notices = _read(options.file.read_bytes())
-    except (OSError, BadReport) as bad:
-        print(f"Nothing was recorded. {bad}", file=sys.stderr)
-        return 1
+    except OSError as bad:
+        why = "no such file" if isinstance(bad, FileNotFoundError) else (bad.strerror or str(bad)).lower()
+        raise NoSuchFile(f"Cannot read {options.file}: {why}. Nothing was recorded.") from None
+    except BadReport as bad:
+        raise NoSuchFile(f"Nothing was recorded. {bad}") from None
 
     async def flow(context: Context, rail: FileBankRail) -> tuple[int, int, list[Reported]]:
         return await record_report(context, rail, found)
@@ -153,6 +169,15 @@ def _name(each: Reported) -> str:
     currency = "" if each.currency == money.CURRENCY else f" {each.currency}"
     what = each.reason or ("unclear" if each.unclear else "paid")
     return f"{named} {money.text_of(each.amount)}{currency} {what}"
+
+
+def _made(file: BankFile) -> OperatorNote:
+    after = {
+        "effective": file.effective.isoformat(),
+        "payments": str(file.payments),
+        "amount": money.text_of(file.amount),
+    }
+    return OperatorNote("bank.made", f"bank file {file.number}", "", after=after)
 
 
 def _facts(file: BankFile) -> dict[str, object]:

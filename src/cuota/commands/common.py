@@ -9,11 +9,15 @@ import getpass
 import json
 import os
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import datetime
 from typing import TypeVar
 
 from cuota import config
 from cuota.commands.place import announce, called
 from cuota.core import money
+from cuota.core.expected_failure import ExpectedFailure
+from cuota.core.instant import timestamp
 from cuota.db.pool import UnsafeDatabase
 from cuota.flows.context import Context, utc_now
 from cuota.flows.merchant.manage_merchants import BadMerchant, find_merchant
@@ -42,11 +46,12 @@ def run(
     note: Callable[[Context], OperatorNote] | None = None,
     *,
     merchant: str | None = None,
+    before: Callable[[Context], Awaitable[dict[str, str]]] | None = None,
 ) -> T:
     """Run one flow on the service's database and return its result. `note` is written into the operator's log.
 
     `merchant` is the name or id of the merchant that the flow changes. The note is also written into this merchant's
-    own audit log.
+    own audit log. `before` reads the present values; those that the note changes are written beside the new values.
 
     Starts the embedded database if it is not running, applies missing migrations, and prints on standard error which
     database and service the command acts on. Raises UnsafeDatabase if there is no database.
@@ -70,10 +75,23 @@ def run(
                 return (
                     await flow(served)
                     if note is None
-                    else await _logged(served, flow, note(served), merchant)
+                    else await _logged(
+                        served, flow, await _with_before(served, note(served), before), merchant
+                    )
                 )
 
         return asyncio.run(go())
+
+
+async def _with_before(
+    context: Context, note: OperatorNote, before: Callable[[Context], Awaitable[dict[str, str]]] | None
+) -> OperatorNote:
+    if before is None or note.after is None:
+        return note
+    known: dict[str, str] = {}
+    with contextlib.suppress(ExpectedFailure):  # the flow will raise the error
+        known = await before(context)
+    return replace(note, before={name: known[name] for name in note.after if name in known} or None)
 
 
 async def _logged(
@@ -107,8 +125,17 @@ def changes(
     action: str, subject: str, reason: str = "", **after: object
 ) -> Callable[[Context], OperatorNote]:
     """Return the `note` of a command that changes something. Values in `after` that are None are left out."""
-    given = {name: str(value) for name, value in after.items() if value is not None}
+    given = {name: worded(value) for name, value in after.items() if value is not None}
     return lambda _: OperatorNote(action, subject, reason, after=given or None)
+
+
+def worded(value: object) -> str:
+    """Return a value as a person reads it in the log."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, datetime):
+        return timestamp(value)
+    return ", ".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value)
 
 
 def show(options: argparse.Namespace, facts: object, lines: list[str]) -> None:

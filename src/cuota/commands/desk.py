@@ -6,8 +6,10 @@ import argparse
 from dataclasses import replace
 from datetime import timedelta
 
-from cuota.commands.common import acting, run, show
+from cuota.commands.common import acting, changes, one_line, run, show
 from cuota.commands.parsers import Add
+from cuota.core.desk.changed_values import changes_of
+from cuota.core.desk.person import read_email
 from cuota.core.desk.role import Role
 from cuota.core.instant import timestamp
 from cuota.core.merchant import Merchant
@@ -23,9 +25,8 @@ from cuota.flows.desk.change_team import BadTeam, invite
 from cuota.flows.desk.record import OPERATOR
 from cuota.flows.desk.sign_in import make_link
 from cuota.flows.merchant.manage_merchants import BadMerchant, find_merchant
-from cuota.flows.operator.change_operators import invite_operator
+from cuota.flows.operator.change_operators import invite_operator, second_factor_of
 from cuota.flows.operator.emergency_link import make_emergency_link
-from cuota.flows.operator.log_action import OperatorNote
 from cuota.flows.operator.operator_sign_in import make_operator_link
 
 MOST_LOGGED = 10_000
@@ -99,7 +100,13 @@ def _emergency(options: argparse.Namespace) -> int:
         except BadTeam as bad:
             raise BadMerchant(f"There is no link. {bad}") from None
 
-    address = run(flow, lambda _: OperatorNote("team.emergency", options.email, options.reason))
+    async def before(context: Context) -> dict[str, str]:
+        person = await operators.by_email(context.pool, read_email(options.email) or "")
+        return {} if person is None else {"secondFactor": await second_factor_of(context.pool, person)}
+
+    removed = "removed" if options.new_factor else None
+    note = changes("team.emergency", options.email, options.reason, secondFactor=removed)
+    address = run(flow, note, before=before)
     lines = [
         f"Open this link within 15 minutes. It works once, and asks {options.email} for the second factor:",
         address,
@@ -168,12 +175,19 @@ def show_log(options: argparse.Namespace) -> int:
         }
         for each in found
     ]  # fmt: skip
-    lines = [
-        f"{timestamp(each.at)}  {each.action:24} {each.subject}  {each.actor}{f'  ({each.reason})' if each.reason else ''}"
-        for each in found
-    ]
-    show(options, facts, lines or ["The log is empty."])
+    show(options, facts, [_log_line(each) for each in found] or ["The log is empty."])
     return 0
+
+
+def _log_line(each: OperatorEntry | Entry) -> str:
+    values = "; ".join(changes_of(each.before, each.after))
+    parts = [
+        f"{timestamp(each.at)}  {each.action:24} {each.subject}",
+        values,
+        each.actor,
+        f"({each.reason})" if each.reason else "",
+    ]
+    return one_line("  ".join(part for part in parts if part))
 
 
 def _limit(text: str) -> int:

@@ -33,9 +33,16 @@ def merchant_bank(options: argparse.Namespace) -> int:
             )
         return merchant, await read_standing(context, merchant.merchant_id)
 
+    async def before(context: Context) -> dict[str, str]:
+        merchant = await find_merchant(context, options.merchant)
+        known = await read_standing(context, merchant.merchant_id)
+        accounts = {"account": known.in_force, "pendingAccount": known.pending}
+        return {name: f"****{each.last4}" for name, each in accounts.items() if each is not None}
+
     changed = details is not None or options.cancel
-    note = changes("merchant.bank", options.merchant, canceled=options.cancel or None) if changed else None
-    merchant, standing = run(flow, note, merchant=options.merchant)
+    given = {"account": f"****{details.last4}"} if details is not None else {"pendingAccount": "none"}
+    note = changes("merchant.bank", options.merchant, "", **given) if changed else None
+    merchant, standing = run(flow, note, merchant=options.merchant, before=before)
     facts = {
         "merchantId": str(merchant.merchant_id),
         "inForce": _facts(standing.in_force),

@@ -49,7 +49,11 @@ def _rotate(options: argparse.Namespace, kind: SecretKind, endpoint: str | None)
             context, options.merchant, endpoint, lives, again=options.again
         )
 
-    rotated = run(flow, changes("merchant.keys.replace", options.merchant), merchant=options.merchant)
+    rotated = run(
+        flow,
+        changes("merchant.keys.replace", options.merchant, replaced=_which(kind, endpoint)),
+        merchant=options.merchant,
+    )
     name, ends_at = f"{kind}Secret", rotated.old_ends_at
     facts: dict[str, object] = {
         "merchantId": str(rotated.merchant.merchant_id),
@@ -66,13 +70,22 @@ def _rotate(options: argparse.Namespace, kind: SecretKind, endpoint: str | None)
     return 0
 
 
+def _which(kind: SecretKind, endpoint: str | None) -> str:
+    """Name a secret for the log."""
+    return f"{kind} secret" if endpoint is None else f"{kind} secret of endpoint {endpoint}"
+
+
 def _end_old(options: argparse.Namespace, kind: SecretKind, endpoint: str | None) -> int:
     async def flow(context: Context) -> Merchant:
         if endpoint is None:
             return await rotating.end_old_secret(context, options.merchant, kind)
         return await rotating.end_old_endpoint_secret(context, options.merchant, endpoint)
 
-    merchant = run(flow, changes("merchant.keys.end-old", options.merchant), merchant=options.merchant)
+    merchant = run(
+        flow,
+        changes("merchant.keys.end-old", options.merchant, ended=f"old {_which(kind, endpoint)}"),
+        merchant=options.merchant,
+    )
     facts: dict[str, object] = {"merchantId": str(merchant.merchant_id), "oldSecretEndsAt": None}
     show(options, facts, [f"The old {kind} secret of {merchant.name} no longer works."])
     return 0

@@ -12,6 +12,9 @@ from cuota.core import money
 from cuota.core.instant import BadInstant, read_instant, timestamp
 from cuota.core.payout.percent import percent_text, read_percent
 from cuota.core.payout.terms import PayoutSchedule, RefundFee, SettlementTerms
+from cuota.db.payout import terms
+from cuota.flows.context import Context
+from cuota.flows.merchant.manage_merchants import find_merchant
 from cuota.flows.payout.change_terms import TermsChange, change_terms
 
 MOST_FIXED = 100_000
@@ -93,12 +96,19 @@ def merchant_terms(options: argparse.Namespace) -> int:
         options.reserve_days, options.time_zone, options.cutoff,
     )  # fmt: skip
     valid_from: datetime | None = options.valid_from
+
+    async def before(context: Context) -> dict[str, str]:
+        merchant = await find_merchant(context, options.merchant)
+        versions = await terms.read_all(context.pool, merchant.merchant_id)
+        return change.words_before(versions[-1] if versions else None)
+
     merchant, found = run(
         lambda context: change_terms(context, options.merchant, change, valid_from),
-        changes("merchant.terms", options.merchant, "", **change.given, valid_from=valid_from)
+        changes("merchant.terms", options.merchant, "", **change.words, validFrom=valid_from)
         if change.given
         else None,
         merchant=options.merchant,
+        before=before,
     )
     facts = {"merchantId": str(merchant.merchant_id), "terms": [terms_facts(each) for each in found]}
     show(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from datetime import timedelta
 
-from cuota.commands.common import cents, changes, run, show, table
+from cuota.commands.common import cents, changes, run, show, table, worded
 from cuota.commands.parsers import Add
 from cuota.commands.place import called
 from cuota.core import money
@@ -64,6 +64,18 @@ def _text(cents: int | None) -> str | None:
     return None if cents is None else money.text_of(cents)
 
 
+def _words(of: Merchant | manage.MerchantTerms) -> dict[str, object]:
+    """Return the terms for the log. A term that is not given is None."""
+    return {
+        "name": of.name,
+        "minimum": _text(of.minimum),
+        "maximum": _text(of.maximum),
+        "deferFundsCapture": of.defer_funds_capture,
+        "profile": of.profile,
+        "origins": of.origins,
+    }
+
+
 def _terms_of(options: argparse.Namespace) -> manage.MerchantTerms:
     return manage.MerchantTerms(
         name=options.name,
@@ -80,9 +92,7 @@ def merchant_create(options: argparse.Namespace) -> int:
     terms = _terms_of(options)
     new = run(
         lambda context: manage.create_merchant(context, terms),
-        changes(
-            "merchant.create", terms.name or "", minimum=_text(terms.minimum), maximum=_text(terms.maximum)
-        ),
+        changes("merchant.create", terms.name or "", "", **{**_words(terms), "name": None}),
     )
     facts = {
         **_facts(new.merchant),
@@ -148,19 +158,16 @@ def merchant_show(options: argparse.Namespace) -> int:
 def merchant_update(options: argparse.Namespace) -> int:
     """`cuota merchant update`."""
     terms = _terms_of(options)
+
+    async def before(context: Context) -> dict[str, str]:
+        words = _words(await manage.find_merchant(context, options.merchant))
+        return {name: worded(value) for name, value in words.items()}
+
     changed = run(
         lambda context: manage.update_merchant(context, options.merchant, terms),
-        changes(
-            "merchant.limits",
-            options.merchant,
-            name=terms.name,
-            minimum=_text(terms.minimum),
-            maximum=_text(terms.maximum),
-            defer_funds_capture=terms.defer_funds_capture,
-            profile=terms.profile,
-            origins=terms.origins,
-        ),
+        changes("merchant.limits", options.merchant, "", **_words(terms)),
         merchant=options.merchant,
+        before=before,
     )
     show(options, _facts(changed), table(_facts(changed)))
     return 0
@@ -173,7 +180,7 @@ def merchant_rotate(options: argparse.Namespace) -> int:
     lives = timedelta(hours=options.old_lives_hours)
     rotated = run(
         lambda context: manage.rotate_secret(context, options.merchant, lives, again=options.again),
-        changes("merchant.keys.replace", options.merchant),
+        changes("merchant.keys.replace", options.merchant, replaced="client secret"),
         merchant=options.merchant,
     )
     facts = [{"clientId": client_id, "clientSecret": secret} for client_id, secret in rotated]
@@ -188,7 +195,7 @@ def _end_old(options: argparse.Namespace) -> int:
         raise manage.BadMerchant("Nothing was changed. Give either --again or --end-old, not both.")
     merchant = run(
         lambda context: manage.end_old_secret(context, options.merchant),
-        changes("merchant.keys.end-old", options.merchant),
+        changes("merchant.keys.end-old", options.merchant, ended="old client secret"),
         merchant=options.merchant,
     )
     facts = {"merchantId": str(merchant.merchant_id), "oldSecretEndsAt": None}

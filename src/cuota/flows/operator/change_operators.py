@@ -11,8 +11,10 @@ from cuota.core.desk.person import read_email, read_name
 from cuota.core.operator.person import Operator
 from cuota.core.operator.reason import read_reason
 from cuota.core.operator.role import OPERATOR_WORDS, OperatorRole, operator_grantable
+from cuota.core.risk.explanation import counted
 from cuota.db.operator import identities, operator_passkeys, operator_sessions, operators
 from cuota.db.pool import Connection
+from cuota.db.session import Session
 from cuota.flows.context import Context, utc_now
 from cuota.flows.desk.change_team import GONE, LAST_OWNER, BadTeam
 from cuota.flows.desk.sign_in import INVITATION_LIFE
@@ -104,10 +106,20 @@ async def reset_operator_factor(context: Context, actor: OperatorActor, person_i
         if person is None:
             raise BadTeam(GONE)
         _require(actor, person.role)
+        before = {"secondFactor": await second_factor_of(session, person)}
         await operators.reset_factor(session, person_id)
         await operator_passkeys.remove_all(session, person_id)
         await operator_sessions.end_all(session, person_id, now)
-        await log_action(context, actor, OperatorNote("team.factor", _subject(person), reason), session)
+        after = {"secondFactor": "removed"}
+        note = OperatorNote("team.factor", _subject(person), reason, before=before, after=after)
+        await log_action(context, actor, note, session)
+
+
+async def second_factor_of(session: Session, person: Operator) -> str:
+    """Return what a person has as a second factor, for the log."""
+    passkeys = len(await operator_passkeys.of_person(session, person.person_id))
+    app = ["authenticator app"] if person.has_factor else []
+    return ", ".join([*app, *([counted(passkeys, "passkey")] if passkeys else [])]) or "none"
 
 
 async def forget_operator_account(

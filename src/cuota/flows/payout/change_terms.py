@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, time, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import asyncpg
 
+from cuota.core import money
 from cuota.core.merchant import Merchant
+from cuota.core.payout.percent import percent_text
 from cuota.core.payout.terms import PayoutSchedule, RefundFee, SettlementTerms
 from cuota.db.payout import terms as versions
 from cuota.flows.context import Context
@@ -16,6 +20,15 @@ from cuota.flows.merchant.manage_merchants import BadMerchant, find_merchant
 
 # An instant that an operator typed a moment ago still counts as now.
 JUST_NOW = timedelta(minutes=1)
+
+
+_WORDS: dict[str, Callable[[Any], str]] = {
+    "percent": lambda points: f"{percent_text(points)} %",
+    "reserve": lambda points: f"{percent_text(points)} %",
+    "fixed": money.text_of,
+    "minimum": money.text_of,
+    "cutoff": lambda at: f"{at:%H:%M}",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +50,27 @@ class TermsChange:
         """Return the values that change."""
         pairs = ((field.name, getattr(self, field.name)) for field in fields(self))
         return {name: value for name, value in pairs if value is not None}
+
+    @property
+    def words(self) -> dict[str, str]:
+        """Return the values that change, as a person reads them in the log."""
+        return _words(self, self.given)
+
+    def words_before(self, latest: SettlementTerms | None) -> dict[str, str]:
+        """Return the same values in the latest version."""
+        if latest is None:
+            return {}
+        return _words(latest, self.given)
+
+
+def _words(of: TermsChange | SettlementTerms, names: Iterable[str]) -> dict[str, str]:
+    return {_key(name): _WORDS.get(name, str)(getattr(of, name)) for name in names}
+
+
+def _key(name: str) -> str:
+    """Return the name as in JSON, such as `refundFee`."""
+    first, *others = name.split("_")
+    return first + "".join(each.capitalize() for each in others)
 
 
 async def change_terms(

@@ -130,6 +130,8 @@ async def test_a_lost_phone_can_be_removed_and_the_next_sign_in_sets_up_another(
     await operator.open(f"/operator/team/{person.person_id}")
     page = await operator.press(str(person.person_id), do="factor", reason="lost")
     assert "The authenticator app and all passkeys were removed" in page.text
+    log = await operator.open("/operator/log?action=team.factor")
+    assert "secondFactor: authenticator app → removed" in log.text
     assert (await other.open("/operator/orders")).heading == "Sign in"
     assert (await other.open_link(person)).heading == "Set up your second factor"
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from cuota.core.desk.changed_values import changes_of
 from cuota.core.desk.role import Action
 from cuota.core.refusal import Refused
 from cuota.db.desk import audit as log
@@ -70,16 +70,6 @@ async def audit(request: Request, desk: Desk) -> Response:
         "next": f"{PATH}/audit?{following}" if following else None,
     }
     return page(request, "desk/audit.html", shown)
-
-
-def changes_of(before: dict[str, Any] | None, after: dict[str, Any] | None) -> list[str]:
-    """Return a text for each value that an action changed."""
-    old, new = before or {}, after or {}
-    return [
-        f"{name}: {old.get(name, 'none')} → {new.get(name, 'none')}"
-        for name in sorted({*old, *new})
-        if old.get(name) != new.get(name)
-    ]
 
 
 def _row(each: Entry) -> PageContext:

@@ -8,13 +8,13 @@ from uuid import UUID
 from starlette.requests import Request
 from starlette.responses import Response
 
+from cuota.core.desk.changed_values import changes_of
 from cuota.core.operator.role import OperatorAction
 from cuota.core.refusal import Refused
 from cuota.db.desk.orders import BEYOND
 from cuota.db.operator import operator_log
 from cuota.db.operator.operator_log import OperatorEntry
 from cuota.web.ids import guid
-from cuota.web.pages.desk.audit import changes_of
 from cuota.web.pages.desk.view import when
 from cuota.web.pages.operator.view import common
 from cuota.web.pages.operator.visit import PATH, OperatorDesk, allowed

@@ -138,8 +138,10 @@ async def _changed(context: Context, desk: OperatorDesk, found: Merchant, do: st
         ):
             # This happens after a second click.
             return "terms"
-        words = {name: str(value) for name, value in change.given.items()}
-        await do_logged("merchant.terms", lambda context: change_terms(context, named, change), after=words)
+        before = change.words_before(versions_now[-1] if versions_now else None)
+        await do_logged(
+            "merchant.terms", lambda context: change_terms(context, named, change), before, change.words
+        )
         return "terms"
     if do == "revoke":
         await do_logged("merchant.revoke", lambda context: revoke_merchant(context, named))
