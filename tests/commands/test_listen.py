@@ -91,3 +91,24 @@ def test_events_are_printed_and_forwarded_with_both_signatures(cuota: Cuota) -> 
         with listening(cuota, "--from-start", "--forward", address) as people:
             words = people.get(timeout=60).split()
             assert words[1:6] == ["order.created", "100.00", earlier, "->", "204"]
+
+
+def test_it_prints_the_last_events_and_ends_with_an_error_when_the_service_stops(cuota: Cuota) -> None:
+    with contextlib.ExitStack() as service:
+        line, _ = service.enter_context(serving(cuota))
+        settings = {"CUOTA_PUBLIC_URL": line["url"]}
+        made = json.loads(cuota("merchant", "create", "--name", "Stops", "--json", **settings).stdout)
+        create(line["url"], made)
+        command = [sys.executable, "-m", "cuota", "listen", "--merchant", "Stops", "--from-start"]
+        with subprocess.Popen(
+            command, env=cuota.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            try:
+                assert process.stdout is not None
+                assert "order.created" in process.stdout.readline()
+                service.close()
+                _, said = process.communicate(timeout=60)
+            finally:
+                process.kill()
+        assert process.returncode == 1
+        assert "No service is running on the data in" in said

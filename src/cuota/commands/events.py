@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from cuota.commands.common import changes, require_database, run, show
-from cuota.commands.listen import listen
+from cuota.commands.listen import WHY, listen
 from cuota.commands.parsers import Add
 from cuota.commands.place import called, require_service
 from cuota.db import workers
@@ -25,8 +25,7 @@ def listen_to(options: argparse.Namespace) -> int:
     require_database()
 
     async def flow(context: Context) -> None:
-        why = "cuota listen shows the events of a running service"
-        await require_service(context.settings, context.pool, why)
+        await require_service(context.settings, context.pool, WHY)
         await listen(
             context, options.merchant, options.forward, as_json=options.json, from_start=options.from_start
         )

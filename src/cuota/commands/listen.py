@@ -7,6 +7,7 @@ import json
 from decimal import Decimal
 from typing import Any
 
+from cuota.commands.place import require_service
 from cuota.core.merchant import Merchant
 from cuota.core.webhook.delivery import Attempt
 from cuota.db.webhook import endpoints, events
@@ -19,25 +20,31 @@ from cuota.rails.http import GuardedClient
 
 POLL_SECONDS = 0.3
 AT_ONCE = 50
+# The command looks about once a second whether the service still runs.
+POLLS_PER_CHECK = 3
+WHY = "cuota listen shows the events of a running service"
 
 
 async def listen(
     context: Context, name: str, forward: str | None, *, as_json: bool, from_start: bool
 ) -> None:
-    """Print events until the process is interrupted, and forward each to the address `forward` if there is one.
+    """Print events until the process is interrupted or the service stops, and forward each to the address `forward` if there is one.
 
     Unlike webhooks, forwarding may always go to a loopback address: the person who typed the address is a developer on this
-    machine. Raises BadMerchant if there is no merchant `name`.
+    machine. Raises BadMerchant if there is no merchant `name`, and NoService once all events of a stopped service are printed.
     """
     merchant = await find_merchant(context, name)
     position = 0 if from_start else await events.last_position(context.pool, merchant.merchant_id)
-    client = GuardedClient(loopback=True, connections=4)
+    client, idle = GuardedClient(loopback=True, connections=4), 0
     try:
         while True:
             places = await events.page(context.pool, merchant.merchant_id, position, AT_ONCE)
             for place in places:
                 await _one(context, merchant, place, client, forward, as_json=as_json)
                 position = place.position
+            idle = 0 if places else idle + 1
+            if idle % POLLS_PER_CHECK == 1:
+                await require_service(context.settings, context.pool, WHY)
             if not places:
                 await asyncio.sleep(POLL_SECONDS)
     finally:
