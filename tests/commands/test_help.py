@@ -60,6 +60,11 @@ def test_a_usage_error_exits_with_2_and_shows_the_right_usage(bare: Cuota, argum
     assert not bare.data.exists()
 
 
+def test_a_text_that_is_no_address_is_not_a_checkout_address(bare: Cuota) -> None:
+    done = bare("sandbox", "complete", "nope", "--outcome", "approved")
+    assert "nope is not a checkout address. Give the redirectUrl of an order." in done.stderr
+
+
 @pytest.mark.parametrize(
     "address",
     ["nonsense", "http://", "http://[", "http://127.0.0.1:9/checkout", "ftp://x/", "http://127.0.0.1:99999/"],
@@ -67,5 +72,5 @@ def test_a_usage_error_exits_with_2_and_shows_the_right_usage(bare: Cuota, argum
 def test_an_unreachable_checkout_exits_with_1_and_prints_one_line(bare: Cuota, address: str) -> None:
     done = bare("sandbox", "complete", address, "--outcome", "approved")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("cuota: The ")
+    assert done.stderr.startswith("cuota: ")
     assert done.stderr.count("\n") == 1

@@ -25,6 +25,9 @@ ANSWERS = {
     "agree": "yes",
 }  # fmt: skip
 MOST_PAGES = 20
+# A page that reloads itself is read again after a pause. The sandbox's slowest card pays after a minute.
+PAUSE_SECONDS = 1.0
+MOST_WAITS = 90
 
 
 class CannotWalk(ExpectedFailure):
@@ -43,8 +46,15 @@ class FormPage(HTMLParser):
         self.sandbox = False
         self.outcome: str | None = None
         self.heading = ""
-        self._in_heading = False
+        self.errors: list[str] = []
+        self._in_heading = self._in_error = self._unseen = False
         self.feed(html)
+
+    @property
+    def words(self) -> str:
+        """The heading, and the errors that the page shows at its fields."""
+        shown = [" ".join(each.split()) for each in (self.heading, *self.errors)]
+        return " ".join(each if each[-1] in ".?!" else f"{each}." for each in shown if each)
 
     @property
     def offers_a_number(self) -> bool:
@@ -66,20 +76,31 @@ class FormPage(HTMLParser):
             self.other_phone = given["href"]
         elif tag == "h1":
             self._in_heading = True
+        elif tag == "p" and given.get("class") == "error":
+            self._in_error = True
+            self.errors.append("")
+        elif tag == "span" and given.get("class") == "vh":
+            self._unseen = True
         classes = given.get("class", "").split()
         self.sandbox = self.sandbox or "sandbox" in classes
         if "mark" in classes:
             self.outcome = next((name for name in classes if name != "mark"), None)
 
     def handle_data(self, data: str) -> None:
-        """Record the text of the heading."""
+        """Record the text of the heading and of the errors, without the words for screen readers only."""
         if self._in_heading:
             self.heading += data
+        elif self._in_error and not self._unseen:
+            self.errors[-1] += data
 
     def handle_endtag(self, tag: str) -> None:
-        """Record the end of the heading."""
+        """Record the end of the heading, and of an error."""
         if tag == "h1":
             self._in_heading = False
+        elif tag == "p":
+            self._in_error = False
+        elif tag == "span":
+            self._unseen = False
 
 
 def _nothing() -> None:
@@ -99,7 +120,7 @@ def walk(
     """
     here, paid = urlsplit(redirect_url).netloc, False
     with httpx.Client(trust_env=False, timeout=30) as client:
-        answer = _follow(client, client.get(redirect_url), here)
+        answer = _settled(client, client.get(redirect_url), here)
         for _ in range(MOST_PAGES):
             if isinstance(answer, str):
                 return answer
@@ -109,23 +130,17 @@ def walk(
                 raise CannotWalk(f"This address is not a sandbox checkout. It answered: {shown}.")
             if page.outcome:
                 return _checked(page, outcome, str(answer.url))
-            again = _target(answer.headers.get("refresh", ""))
-            if again and answer.is_success:
-                # A card is being charged. The page reloads itself until the result is known.
-                time.sleep(1)
-                answer = _follow(client, client.get(urljoin(str(answer.url), again)), here)
-                continue
             if "phone" in typed and page.other_phone and page.offers_a_number:
                 # The order contains a phone number, but the caller gave another one.
-                answer = _follow(client, client.get(urljoin(str(answer.url), page.other_phone)), here)
+                answer = _settled(client, client.get(urljoin(str(answer.url), page.other_phone)), here)
                 continue
             if not page.forms or answer.status_code >= httpx.codes.BAD_REQUEST:
-                raise CannotWalk(f"The checkout showed: {page.heading.strip() or answer.status_code}.")
+                raise CannotWalk(f"The checkout showed: {page.words or answer.status_code}")
             asks_card = any("card_number" in fields for _, fields in page.forms)
             if asks_card and paid:
                 before_retry()
             paid = paid or asks_card
-            answer = _follow(client, _send(client, page, outcome, str(answer.url), typed), here)
+            answer = _settled(client, _send(client, page, outcome, str(answer.url), typed), here)
     raise CannotWalk(f"The checkout did not end within {MOST_PAGES} pages.")
 
 
@@ -149,6 +164,19 @@ def _follow(client: httpx.Client, answer: httpx.Response, here: str) -> httpx.Re
             return target
         answer = client.get(target)
     return answer
+
+
+def _settled(client: httpx.Client, answer: httpx.Response, here: str) -> httpx.Response | str:
+    """Follow redirects. While a card is being charged, the page reloads itself: read it again until the result is known."""
+    got = _follow(client, answer, here)
+    for _ in range(MOST_WAITS):
+        again = None if isinstance(got, str) else _target(got.headers.get("refresh", ""))
+        # The last page leads to the merchant, which is not called.
+        if isinstance(got, str) or not again or not got.is_success or FormPage(got.text).outcome:
+            return got
+        time.sleep(PAUSE_SECONDS)
+        got = _follow(client, client.get(urljoin(str(got.url), again)), here)
+    raise CannotWalk(f"The charge of the card had no result after {MOST_WAITS * PAUSE_SECONDS:.0f} seconds.")
 
 
 def _target(refresh: str) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -14,8 +15,20 @@ from cuota.flows.context import Context
 from cuota.rails.inbox import KEPT, Received, look
 
 
+def _require_address(text: str) -> None:
+    """Raise CannotWalk if the text is not a web address."""
+    try:
+        parts = urlsplit(text)
+        found = parts.scheme in {"http", "https"} and bool(parts.netloc)
+    except ValueError:
+        found = False
+    if not found:
+        raise CannotWalk(f"{text} is not a checkout address. Give the redirectUrl of an order.")
+
+
 def sandbox_complete(options: argparse.Namespace) -> int:
     """`cuota sandbox complete`."""
+    _require_address(options.redirect_url)
     try:
         typed = {"card_number": options.card, "phone": options.phone}
         given = {name: value for name, value in typed.items() if value}
@@ -89,7 +102,7 @@ def register(add: Add) -> None:
         sandbox_complete,
         "complete a hosted checkout, as a browser without JavaScript would",
     )
-    complete.add_argument("redirect_url", metavar="REDIRECT_URL")
+    complete.add_argument("redirect_url", metavar="REDIRECT_URL", help="the order's redirectUrl")
     complete.add_argument(
         "--outcome", choices=["approved", "declined", "abandoned", "referred"], required=True
     )

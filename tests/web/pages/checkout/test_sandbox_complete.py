@@ -10,6 +10,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from cuota.commands import checkout_walker
 from cuota.commands.checkout_walker import CannotWalk, walk
 from support.makers import Merchant, Running
 from support.pages.visitor import CARD_DECLINED, Visitor
@@ -44,6 +45,40 @@ async def test_an_order_with_a_fee_many_items_and_a_consumer_is_completed_as_wel
         items=[{"name": f'<a class="primary" href="http://evil.example/{n}">', "quantity": 1, "price": 1} for n in range(50)],
     )  # fmt: skip
     assert "evil" not in await complete(order["redirectUrl"], "approved")
+
+
+async def test_an_error_of_the_command_includes_the_page_s_own_error(merchant: Merchant) -> None:
+    order = await merchant.create()
+    with pytest.raises(CannotWalk, match="Check the card number"):
+        await asyncio.to_thread(walk, order["redirectUrl"], "approved", card_number="4242424242424241")
+
+
+@pytest.mark.parametrize(("reloads", "said"), [(80, ""), (100, "had no result")])
+async def test_the_command_waits_while_a_card_is_charged_for_a_minute_but_not_forever(
+    monkeypatch: pytest.MonkeyPatch, reloads: int, said: str
+) -> None:
+    monkeypatch.setattr(checkout_walker, "PAUSE_SECONDS", 0.0)
+    seen = 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal seen
+        await reader.readuntil(b"\r\n\r\n")
+        seen += 1
+        more = b"Refresh: 3;url=/checkout/x\r\n" if seen <= reloads else b""
+        mark = b'<svg class="mark approved"></svg>' if seen > reloads else b""
+        body = b'<p class="sandbox">Sandbox</p><h1>Your bank is confirming</h1>' + mark
+        head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n%b\r\n"
+        writer.write(head % (len(body), more) + body)
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/checkout/x"
+        if not said:
+            assert await complete(url, "approved") == url
+            return
+        with pytest.raises(CannotWalk, match=said):
+            await complete(url, "approved")
 
 
 async def test_the_command_follows_no_link_that_a_person_must_click() -> None:
