@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date, datetime
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from cuota.core.installment import Installment
 from cuota.core.order.order import Order
@@ -74,7 +75,7 @@ class Charged:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """Everything about one order. `first_day` and `agreed_at` are None if the consumer has not agreed to a plan.
+    """Everything about one order. `first_day` and `agreed_at`, in the consumer's time zone, are None if the consumer has not agreed to a plan.
 
     `additional` (JSON text) is the merchant's data about its customer, as it was sent. `declined_on` is the date of the letter
     about a declined order, in the consumer's time zone; None if there is no letter.
@@ -103,8 +104,9 @@ async def read(session: Session, merchant_id: UUID, order_id: UUID) -> Story | N
     row = await session.fetchrow(_READ, merchant_id, order_id)
     if row is None:
         return None
+    agreed_at = row["agreed_at"] and row["agreed_at"].astimezone(ZoneInfo(row["time_zone"]))
     return Story(
         order_of(row), row["merchant"], row["reference"], plan_of(row),
         tuple(StoryEvent(*each) for each in _TOLD.of(row)), tuple(Charged(*each) for each in _CHARGED.of(row)),
-        row["first_day"], row["agreed_at"], row["additional"], row["declined_on"],
+        row["first_day"], agreed_at, row["additional"], row["declined_on"],
     )  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -30,7 +29,8 @@ from cuota.flows.order.find_order import NothingToExplain, order_id_of
 from cuota.flows.risk.review_decisions import Policies, ReplayedDecision, differences
 from cuota.flows.risk.tell_change import change_facts, change_lines
 from cuota.flows.risk.tell_installment import installment_facts, installment_line
-from cuota.flows.risk.tell_review import review_facts, review_steps
+from cuota.flows.risk.tell_review import review_facts
+from cuota.flows.risk.tell_timeline import timeline
 from cuota.flows.risk.write_letter import write_letter
 
 
@@ -70,7 +70,8 @@ async def explain_order(context: Context, named: str | UUID) -> Explanation:
         f"Order {order_id} of {amount} at {found.merchant} (reference {found.reference}): {order.status}.",
         "",
     ]
-    lines += _by_time(found, made, review)
+    changes = await plan_changes.of_order(context.pool, order.merchant_id, order_id)
+    lines += timeline(found, made, review, changes)
     disputed = await tell_disputes(context, order.merchant_id, order_id, order.currency)
     lines += ["", *disputed.lines] if disputed.lines else []
     for each in explained:
@@ -78,9 +79,17 @@ async def explain_order(context: Context, named: str | UUID) -> Explanation:
     facts = {
         **_order_facts(found),
         "events": [
-            {"at": timestamp(each.at), "type": each.type, "success": each.success, "message": each.message}
+            {
+                "at": timestamp(each.at),
+                "type": each.type,
+                "success": each.success,
+                "message": each.message,
+                "amount": money.text_of(each.amount),
+                "reference": each.reference,
+            }
             for each in found.told
         ],
+        "changes": [change_facts(each) for each in changes],
         "charges": [_charge_facts(each) for each in found.charged],
         "review": None if review is None else review_facts(review),
         "decisions": [each.facts for each in explained[len(referral) :]],
@@ -263,26 +272,6 @@ def _order_facts(found: Story) -> dict[str, Any]:
         "orderStatus": order.status.value,
         "amount": money.text_of(order.amount),
     }
-
-
-def _by_time(found: Story, made: list[Made], review: ReviewedOrder | None) -> list[str]:
-    lines: list[tuple[datetime, str]] = [
-        *((each.at, f"{each.type}{f': {each.message}' if each.message else ''}") for each in found.told),
-        *((each.decided_at, f"decided: {each.outcome}") for each in made),
-        *(review_steps(review) if review is not None else ()),
-        *((each.at, _charge(each, found.order.currency)) for each in found.charged),
-    ]
-    return [f"  {timestamp(at)}  {text}" for at, text in sorted(lines, key=lambda line: line[0])]
-
-
-def _charge(each: Charged, currency: str) -> str:
-    results = {
-        "succeeded": "paid",
-        "failed": f"declined ({each.reason})",
-        "pending": "charge sent, no answer yet",
-    }
-    amount = money.shown(each.amount, currency)
-    return f"{each.brand} {each.last4} for installment {each.installment}, {amount}: {results[each.state]}"
 
 
 def _charge_facts(each: Charged) -> dict[str, Any]:
