@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from typing import Any
 
 import asyncpg
@@ -34,6 +35,19 @@ def test_migrate_prints_the_applied_migrations_and_then_that_there_are_none(cuot
     assert (first.returncode, json.loads(first.stdout)) == (0, {"applied": names})
     assert json.loads(cuota("migrate", "--json").stdout) == {"applied": []}
     assert cuota("migrate").stdout == "The database is up to date.\n"
+
+
+def test_migrate_says_for_how_many_tables_row_level_security_is_on_and_what_to_restart(cuota: Cuota) -> None:
+    tables = len(json.loads(cuota("migrate", "--row-security", "off", "--json").stdout)["rowSecurityOff"])
+    assert tables == 0
+    on = cuota("migrate", "--row-security", "on")
+    assert re.fullmatch(
+        r"Row-level security is on for [0-9]+ tables\. Restart every process now; until then, running processes see all rows\.\n",
+        on.stdout,
+    )
+    assert cuota("migrate", "--row-security", "on").stdout == "Row-level security was on already.\n"
+    off = cuota("migrate", "--row-security", "off")
+    assert re.fullmatch(r"Row-level security is off for [0-9]+ tables\. No restart is needed\.\n", off.stdout)
 
 
 def test_serve_prints_one_line_when_it_is_ready(cuota: Cuota) -> None:

@@ -33,6 +33,7 @@ from cuota.flows.payout.send_payouts import NO_BANK_RAIL
 from cuota.run import runtime
 
 MOST_SHOWN = 1000
+_SECURED = "rowSecurity"
 
 
 def keys_rotate(options: argparse.Namespace) -> int:
@@ -114,13 +115,25 @@ def migrate_database(options: argparse.Namespace) -> int:
         report = stack.enter_context(progress("Migrating", "migrations"))
         facts = asyncio.run(_migrated(settings, where, report, citus=options.citus))
         if options.row_security:
-            turned = f"rowSecurity{options.row_security.capitalize()}"
+            turned = f"{_SECURED}{options.row_security.capitalize()}"
             facts[turned] = asyncio.run(
                 _secured(runtime.owner(settings, where), on=options.row_security == "on")
             )
-    lines = [f"{done} {name}" for done, names in facts.items() for name in names]
+    lines = [
+        f"{done} {name}" for done, names in facts.items() for name in names if not done.startswith(_SECURED)
+    ]
+    if options.row_security:
+        lines.append(_secured_line(len(facts[turned]), on=options.row_security == "on"))
     show(options, facts, lines or ["The database is up to date."])
     return 0
+
+
+def _secured_line(tables: int, *, on: bool) -> str:
+    if not tables:
+        return f"Row-level security was {'on' if on else 'off'} already."
+    if not on:
+        return f"Row-level security is off for {tables} tables. No restart is needed."
+    return f"Row-level security is on for {tables} tables. Restart every process now; until then, running processes see all rows."
 
 
 async def _secured(where: dict[str, Any], *, on: bool) -> list[str]:
