@@ -60,6 +60,7 @@ def test_a_role_of_the_other_team_is_refused_and_the_error_lists_the_roles(cuota
 def test_a_link_is_for_exactly_one_team(cuota: Cuota) -> None:
     both = cuota("desk", "link", "--operator", "--merchant", "Northwind")
     for answer in (both, cuota("desk", "link")):
+        assert answer.returncode == 2
         assert "Give either --merchant NAME_OR_ID, or --operator." in answer.stderr
 
 
@@ -117,7 +118,7 @@ def test_an_emergency_link_is_for_an_owner_and_stands_in_the_log_with_the_reason
     assert (
         asked.returncode,
         "needs --operator, the --email of an owner, and a --reason" in asked.stderr,
-    ) == (1, True)
+    ) == (2, True)
     found = json.loads(cuota(*words, "--reason", "the provider is down", "--json").stdout)
     assert "/operator/enter/" in found["address"]
     entry = json.loads(cuota("desk", "log", "--action", "team.emergency", "--json").stdout)[0]

@@ -128,7 +128,7 @@ def test_an_empty_range_of_time_is_reported_as_empty(sold: Sold, tmp_path: Path)
 
 def test_an_unreadable_span_is_refused_and_the_error_lists_the_possible_forms(sold: Sold) -> None:
     refused = sold.cuota("decide", "--replay", "--since", "3y")
-    assert refused.returncode == 1
+    assert refused.returncode == 2
     assert "Give a span (90m, 36h, 14d, 6w), a date (2026-12-25)" in refused.stderr
 
 

@@ -24,10 +24,26 @@ def test_a_folder_without_a_database_is_reported_and_no_database_is_created(
 def test_a_replay_with_a_forgotten_option_sends_nothing(cuota: Cuota) -> None:
     assert cuota("merchant", "create", "--name", "Alder").returncode == 0
     done = cuota("webhook", "replay", "--merchant", "Alder")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "Choose what to send again: --event, --endpoint, --after, --until, or --all." in done.stderr
     again = cuota("webhook", "replay", "--merchant", "Alder", "--all", "--json")
     assert json.loads(again.stdout) == {"replayed": 0}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--event", "X", "--all"), "either --event or --all"),
+        (("--event", "X", "--after", "Y"), "either --event or --after"),
+        (("--all", "--until", "Y"), "either --all or --until"),
+    ],
+)
+def test_a_replay_refuses_an_option_that_it_would_ignore(
+    bare: Cuota, options: tuple[str, ...], said: str
+) -> None:
+    done = bare("webhook", "replay", "--merchant", "Alder", *options)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
 
 
 def test_listen_refuses_an_invalid_address(bare: Cuota) -> None:

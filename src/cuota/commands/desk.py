@@ -11,6 +11,7 @@ from cuota.commands.parsers import Add
 from cuota.core.desk.changed_values import changes_of
 from cuota.core.desk.person import read_email
 from cuota.core.desk.role import Role
+from cuota.core.expected_failure import WrongUsage
 from cuota.core.instant import timestamp
 from cuota.core.merchant import Merchant
 from cuota.core.operator.role import OperatorRole
@@ -74,22 +75,22 @@ async def operator_sandbox_link(context: Context, role: OperatorRole) -> str:
 
 
 def _role(options: argparse.Namespace) -> Role | OperatorRole:
-    """Return the role of the options, in the operator's or in a merchant's team. Raises BadMerchant."""
+    """Return the role of the options, in the operator's or in a merchant's team. Raises WrongUsage."""
     if bool(options.merchant) is options.operator:
-        raise BadMerchant("Give either --merchant NAME_OR_ID, or --operator.")
+        raise WrongUsage("Give either --merchant NAME_OR_ID, or --operator.")
     roles = OperatorRole if options.operator else Role
     try:
         return roles(options.role)
     except ValueError:
         whose = "the operator's team" if options.operator else "a merchant's team"
         known = ", ".join(each.value for each in roles)
-        raise BadMerchant(f"{options.role} is not a role of {whose}. Choose one of: {known}.") from None
+        raise WrongUsage(f"{options.role} is not a role of {whose}. Choose one of: {known}.") from None
 
 
 def _emergency(options: argparse.Namespace) -> int:
     """`cuota desk link --operator --emergency`: a link for an owner, even in production."""
     if not options.operator or not options.email or not (options.reason or "").strip():
-        raise BadMerchant(
+        raise WrongUsage(
             "An emergency link needs --operator, the --email of an owner, and a --reason for the log."
         )
 

@@ -8,6 +8,7 @@ from cuota.commands.common import changes, require_database, run, show
 from cuota.commands.listen import WHY, listen
 from cuota.commands.parsers import Add
 from cuota.commands.place import called, require_service
+from cuota.core.expected_failure import WrongUsage
 from cuota.db import workers
 from cuota.flows.context import Context
 from cuota.flows.merchant.manage_merchants import BadMerchant, find_merchant
@@ -34,11 +35,19 @@ def listen_to(options: argparse.Namespace) -> int:
     return 0
 
 
+def _require_choice(options: argparse.Namespace) -> None:
+    if not (options.event or options.endpoint or options.after or options.until or options.all):
+        raise WrongUsage("Choose what to send again: --event, --endpoint, --after, --until, or --all.")
+    others = [f"--{name}" for name in ("after", "until", "all") if getattr(options, name)]
+    alone = "--event" if options.event else "--all" if options.all else None
+    for other in others:
+        if alone not in {None, other}:
+            raise WrongUsage(f"Nothing was sent. Give either {alone} or {other}, not both.")
+
+
 def webhook_replay(options: argparse.Namespace) -> int:
     """`cuota webhook replay`. Sending everything again requires --all, so that a forgotten option cannot cause it."""
-    if not (options.event or options.endpoint or options.after or options.until or options.all):
-        raise BadMerchant("Choose what to send again: --event, --endpoint, --after, --until, or --all.")
-
+    _require_choice(options)
     require_database()
 
     async def flow(context: Context) -> tuple[int, int]:

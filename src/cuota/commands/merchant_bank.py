@@ -6,6 +6,7 @@ import argparse
 
 from cuota.commands.common import changes, run, show
 from cuota.commands.parsers import Add
+from cuota.core.expected_failure import WrongUsage
 from cuota.core.instant import timestamp
 from cuota.core.merchant import Merchant
 from cuota.core.payout.bank_account import BadBankAccount, BankAccount, BankDetails, read_bank_details
@@ -55,14 +56,14 @@ def merchant_bank(options: argparse.Namespace) -> int:
 
 
 def _details(options: argparse.Namespace) -> BankDetails | None:
-    """Return the given numbers, or None. Raises BadMerchant."""
+    """Return the given numbers, or None. Raises WrongUsage, and BadMerchant for numbers that are not valid."""
     given = options.routing is not None, options.account is not None
     if options.cancel and any(given):
-        raise BadMerchant("Nothing was changed. Give either --cancel or --routing and --account, not both.")
+        raise WrongUsage("Nothing was changed. Give either --cancel or --routing and --account, not both.")
     if not any(given):
         return None
     if not all(given):
-        raise BadMerchant("Nothing was changed. Give both --routing and --account.")
+        raise WrongUsage("Nothing was changed. Give both --routing and --account.")
     try:
         return read_bank_details(options.routing, options.account)
     except BadBankAccount as bad:

@@ -8,11 +8,11 @@ from datetime import timedelta
 from cuota.commands.common import changes, run, show, table
 from cuota.commands.merchants import hours
 from cuota.commands.parsers import Add
+from cuota.core.expected_failure import WrongUsage
 from cuota.core.merchant import Merchant
 from cuota.db.merchant.secrets import SecretKind
 from cuota.flows.context import Context
 from cuota.flows.merchant import rotate_secrets as rotating
-from cuota.flows.merchant.manage_merchants import BadMerchant
 from cuota.flows.merchant.reinstate_merchant import reinstate_merchant
 from cuota.flows.merchant.rotate_secrets import Rotated
 
@@ -36,7 +36,7 @@ def rotate_webhook(options: argparse.Namespace) -> int:
 def _rotate(options: argparse.Namespace, kind: SecretKind, endpoint: str | None) -> int:
     if options.end_old:
         if options.again:
-            raise BadMerchant("Nothing was changed. Give either --again or --end-old, not both.")
+            raise WrongUsage("Nothing was changed. Give either --again or --end-old, not both.")
         return _end_old(options, kind, endpoint)
     lives = timedelta(hours=options.old_lives_hours)
 

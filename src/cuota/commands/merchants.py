@@ -9,6 +9,7 @@ from cuota.commands.common import cents, changes, run, show, table, worded
 from cuota.commands.parsers import Add
 from cuota.commands.place import called
 from cuota.core import money
+from cuota.core.expected_failure import WrongUsage
 from cuota.core.merchant import BodyProfile, Merchant
 from cuota.core.risk.explanation import counted
 from cuota.db.merchant import credentials, merchants
@@ -192,7 +193,7 @@ def merchant_rotate(options: argparse.Namespace) -> int:
 
 def _end_old(options: argparse.Namespace) -> int:
     if options.again:
-        raise manage.BadMerchant("Nothing was changed. Give either --again or --end-old, not both.")
+        raise WrongUsage("Nothing was changed. Give either --again or --end-old, not both.")
     merchant = run(
         lambda context: manage.end_old_secret(context, options.merchant),
         changes("merchant.keys.end-old", options.merchant, ended="old client secret"),

@@ -33,6 +33,14 @@ def _id(text: str) -> UUID:
         raise argparse.ArgumentTypeError(f"{text} is not an id") from None
 
 
+def _time(text: str) -> str:
+    try:
+        read_instant(text)
+    except BadInstant as bad:
+        raise argparse.ArgumentTypeError(str(bad)) from None
+    return text
+
+
 def _moment(text: str | None, now: datetime, otherwise: datetime) -> datetime:
     """Return the instant that an option names: a date, a date with time and zone, or a span before `now` such as `30d`.
 
@@ -203,8 +211,10 @@ def _simulated(version: str, found: Simulated) -> list[str]:
 
 def _range(parser: argparse.ArgumentParser, *, since_required: bool) -> None:
     text = "a date (2026-12-25), a date with time and zone (2026-12-25T09:30Z), or a time span before now (90m, 36h, 30d, 6w)"
-    parser.add_argument("--since", required=since_required, metavar="DATE", help=text)
-    parser.add_argument("--until", metavar="DATE", help="the end, written the same way (default: now)")
+    parser.add_argument("--since", required=since_required, type=_time, metavar="DATE", help=text)
+    parser.add_argument(
+        "--until", type=_time, metavar="DATE", help="the end, written the same way (default: now)"
+    )
     parser.add_argument("--merchant", metavar="NAME", help="a merchant's name or id (default: all merchants)")
 
 
