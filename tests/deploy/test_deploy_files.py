@@ -235,3 +235,11 @@ def test_every_file_that_the_containerfile_copies_exists() -> None:
 
 def test_the_image_can_be_built_if_a_builder_is_installed() -> None:
     run(program("podman"), "build", "--file", DEPLOY / "Containerfile", "--tag", "cuota-test", ROOT)
+
+
+def test_the_nightly_unit_runs_each_command_that_the_guide_runs_every_night() -> None:
+    guide = (ROOT / "docs" / "running.md").read_text()
+    nightly = set(re.findall(r"Run `(cuota [^`]+)` every night", guide))
+    unit = (DEPLOY / "systemd" / "cuota-verify.service").read_text()
+    assert "cuota rails" in nightly
+    assert set(re.findall(r"^ExecStart=/opt/cuota/bin/(.+)$", unit, re.MULTILINE)) == nightly

@@ -45,7 +45,7 @@ def keys_rotate(options: argparse.Namespace) -> int:
     show(
         options,
         {"keyId": key_id, "algorithm": options.algorithm},
-        [f"Key {key_id} is published now and starts to sign tokens in 10 minutes."],
+        [f"Key {key_id} is published within a minute and starts to sign tokens in 10 minutes."],
     )
     return 0
 
