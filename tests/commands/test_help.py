@@ -45,6 +45,7 @@ def test_the_help_names_every_setting_and_the_meaning_of_the_exit_codes(bare: Cu
         ("merchant rotate-secret A --old-lives-hours -1", "from 0 to"),
         ("merchant rotate-signing-secret A --old-lives-hours -1", "from 0 to"),
         ("merchant rotate-secret A --old-lives-hours 99999999999", "from 0 to"),
+        ("payout-export --merchant A --payout 1", "1 is not the id of a payout; `cuota payouts` lists them"),
         ("serve --port 65536", "must be a port"),
         ("serve --port http", "must be a port"),
         ("serve --workers 0", "from 1 to 64"),

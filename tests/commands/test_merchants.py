@@ -119,6 +119,7 @@ def test_a_revoked_merchant_has_no_valid_credential(cuota: Cuota) -> None:
     done = cuota("merchant", "rotate-secret", made["name"])
     assert (done.returncode, done.stdout) == (1, "")
     assert "has no live credential" in done.stderr
+    assert f"cuota merchant reinstate '{made['name']}'" in done.stderr
 
 
 def test_the_state_of_a_merchant_is_listed_and_shown(cuota: Cuota) -> None:
@@ -142,6 +143,7 @@ def test_a_revoked_merchant_is_reinstated_with_a_new_credential(cuota: Cuota) ->
     early = cuota("merchant", "reinstate", made["name"])
     assert (early.returncode, early.stdout) == (1, "")
     assert "has a live credential" in early.stderr
+    assert f"cuota merchant rotate-secret '{made['name']}'" in early.stderr
     read(cuota, "merchant", "revoke", made["name"])
     new = read(cuota, "merchant", "reinstate", made["name"])
     assert new["clientId"] != made["clientId"]
@@ -164,7 +166,10 @@ def test_an_update_without_an_option_is_refused(cuota: Cuota) -> None:
         (("--name", b"\xff\xfe"), "1 to 100 printable characters"),
         (("--name", "A", "--minimum", "0"), "The minimum (0.00) must be positive"),
         (("--name", "A", "--minimum=-1"), "The minimum (-1.00) must be positive"),
-        (("--name", "A", "--minimum", "10", "--maximum", "9.99"), "at most the maximum (9.99"),
+        (
+            ("--name", "A", "--minimum", "10", "--maximum", "9.99"),
+            "The minimum 10.00 is above the maximum 9.99.",
+        ),
         (("--name", "A", "--maximum", "9999999999999999"), "at most 1000000000.00"),
         (("--name", "A", "--origin", "shop.example"), "--origin shop.example "),
         (

@@ -122,7 +122,10 @@ def test_the_output_names_a_rotated_key(cuota: Cuota) -> None:
     added = json.loads(done.stdout)
     assert (done.returncode, set(added), added["algorithm"]) == (0, {"keyId", "algorithm"}, "ES256")
     done = cuota("keys", "rotate", "--algorithm", "RS256")
-    assert (done.returncode, "is published within a minute and starts to sign tokens in 10 minutes" in done.stdout) == (0, True)
+    assert (
+        done.returncode,
+        "is published within a minute and starts to sign tokens in 10 minutes" in done.stdout,
+    ) == (0, True)
 
 
 def test_a_database_of_another_environment_or_release_is_refused_in_one_line(cuota: Cuota) -> None:

@@ -83,6 +83,16 @@ def test_smaller_payments_without_a_first_day_are_wrong_usage(bare: Cuota) -> No
     assert "--payments also needs --first" in done.stderr
 
 
+def test_the_output_speaks_to_the_operator_and_not_to_the_consumer(agreed: Agreed) -> None:
+    for change, words in (
+        (("--pause", "7"), "The consumer's payments pause for 7 days."),
+        (("--waive", "all"), "$3.00 of the fee for the plan is waived."),
+    ):
+        done = agreed.cuota("plan", "hardship", "H-4", *change, *WHY, "--dry-run")
+        assert words in done.stdout
+        assert "You" not in done.stdout
+
+
 def test_a_dry_run_shows_the_plan_before_and_after_and_changes_nothing(agreed: Agreed) -> None:
     shown = said(agreed, "plan", "hardship", "H-1", "--pause", "14d", *WHY, "--dry-run")
     assert (shown["dryRun"], shown["kind"], shown["changeId"]) == (True, "paused", None)
@@ -96,7 +106,7 @@ def test_a_pause_and_moved_dates_stand_in_the_plans_history_and_in_the_log(agree
     made = said(agreed, "plan", "hardship", "H-1", "--pause", "14", *WHY)
     last = days(made["after"])[-1] + timedelta(days=3)
     text = agreed.cuota("plan", "hardship", agreed.orders["H-1"], "--move", f"4={last}", *WHY).stdout
-    assert "Changed: change 2 of this plan. You have more time" in text
+    assert "Changed: change 2 of this plan. Payments move to later days." in text
     told = said(agreed, "explain", "plan", "H-1")
     assert [each["kind"] for each in told["changes"]] == ["paused", "dates_moved"]
     assert told["installments"][3]["dueDate"] == str(last)
@@ -120,6 +130,7 @@ def test_smaller_payments_and_a_waived_fee(agreed: Agreed) -> None:
 def test_what_the_policy_does_not_allow_and_wrong_words_change_nothing(agreed: Agreed) -> None:
     for arguments, words in (
         (("H-3", "--pause", "61"), "at most 60 days"),
+        (("H-3", "--move", "9=2099-01-01"), "This plan has no payment 9."),
         (("NEW", "--pause", "7"), "There is no plan of this order."),
         (("H-9", "--pause", "7"), "There is no order H-9."),
         (("H-3", "--waive", "5.00"), "At most $3.00 of the fee"),

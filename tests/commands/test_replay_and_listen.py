@@ -46,6 +46,17 @@ def test_a_replay_refuses_an_option_that_it_would_ignore(
     assert said in done.stderr
 
 
+@pytest.mark.parametrize("option", ["--event", "--after", "--until"])
+def test_a_replay_of_an_unknown_event_names_the_event_and_the_command_that_lists_the_merchant_s_events(
+    cuota: Cuota, option: str
+) -> None:
+    cuota("merchant", "create", "--name", "Elder Tree")
+    done = cuota("webhook", "replay", "--merchant", "Elder Tree", option, "evt_1")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Elder Tree has no event evt_1. To see the merchant's events, run:" in done.stderr
+    assert "listen --merchant 'Elder Tree' --from-start --json" in done.stderr
+
+
 def test_listen_refuses_an_invalid_address(bare: Cuota) -> None:
     done = bare("listen", "--merchant", "Alder", "--forward", "notaurl")
     assert done.returncode == 1

@@ -123,3 +123,8 @@ def test_a_policy_that_refers_is_checked_and_simulated(waiting: Waiting, tmp_pat
     tallies = said(waiting, "policy", "simulate", str(file), "--since", "1d")
     assert set(tallies["would"]) == {"approve", "decline", "refer"}
     assert tallies["was"]["referred"]["orders"] >= 1
+
+
+def test_an_empty_list_says_that_no_order_waits(cuota: Cuota) -> None:
+    assert cuota("review", "list").stdout == "No order waits for a review.\n"
+    assert cuota("review", "list", "--state", "approved").stdout == "No such reviews.\n"

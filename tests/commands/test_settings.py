@@ -65,6 +65,9 @@ LIVE = {
         ("CUOTA_BRAND_LOGO", "/no/such/logo.svg", "must be"),
         ("CUOTA_LOG_LEVEL", "loud", "must be debug or info or warning or error"),
         ("CUOTA_PORT", "8000", "no such setting"),
+        ("CUOTA_PUBLIC_URI", "x", "Did you mean CUOTA_PUBLIC_URL? `cuota --help` lists all settings."),
+        ("CUOTA_BANK_ROUTING", "123456789", "a routing number of 9 digits: its check digit is wrong."),
+        ("CUOTA_BANK_ROUTING", "12345", "must be a routing number of 9 digits."),
     ],
 )
 @pytest.mark.parametrize("command", ["serve", "verify"])

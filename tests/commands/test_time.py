@@ -6,10 +6,13 @@ import base64
 import json
 import os
 import re
+from collections import Counter
 from datetime import datetime, timedelta
 
 import pytest
 
+from cuota.commands.time import _summary
+from cuota.work.advance import WorkDone
 from support.commands import Cuota
 
 PRODUCTION = {
@@ -95,3 +98,13 @@ def test_production_s_time_is_never_moved(bare: Cuota, command: list[str]) -> No
     done = bare("time", *command, **PRODUCTION)
     assert done.returncode == 1
     assert "only in the sandbox" in done.stderr
+
+
+def test_a_summary_counts_payments_and_messages_in_the_plural() -> None:
+    paid = Counter({"payment received": 2, "message receipt": 33, "refund to a card succeeded": 1})
+    said = _summary(WorkDone(paid=paid))
+    assert said == "2 payments received, 33 messages (receipt), 1 refund to a card succeeded"
+
+
+def test_a_summary_of_jobs_that_did_nothing_says_that_nothing_was_due() -> None:
+    assert _summary(WorkDone(jobs=Counter({"tidy": 1}))) == "nothing was due"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 
 from cuota.commands.common import changes, require_database, run, show
 from cuota.commands.listen import WHY, listen
 from cuota.commands.parsers import Add
 from cuota.commands.place import called, require_service
 from cuota.core.expected_failure import WrongUsage
+from cuota.core.merchant import Merchant
+from cuota.core.refusal import Refused
 from cuota.db import workers
 from cuota.flows.context import Context
 from cuota.flows.merchant.manage_merchants import BadMerchant, find_merchant
@@ -45,6 +48,19 @@ def _require_choice(options: argparse.Namespace) -> None:
             raise WrongUsage(f"Nothing was sent. Give either {alone} or {other}, not both.")
 
 
+def _no_such(merchant: Merchant, options: argparse.Namespace, refused: Refused) -> Exception:
+    """Return the failure for the operator if an event is not one of the merchant's events."""
+    field = refused.errors[0].field if refused.errors else "event"
+    text = getattr(options, field, None)
+    if text is None or "event" not in refused.message:
+        return refused
+    quoted = shlex.quote(merchant.name)
+    return BadMerchant(
+        f"{merchant.name} has no event {text}. To see the merchant's events, run:"
+        f" {called()} listen --merchant {quoted} --from-start --json"
+    )
+
+
 def webhook_replay(options: argparse.Namespace) -> int:
     """`cuota webhook replay`. Sending everything again requires --all, so that a forgotten option cannot cause it."""
     _require_choice(options)
@@ -52,9 +68,11 @@ def webhook_replay(options: argparse.Namespace) -> int:
 
     async def flow(context: Context) -> tuple[int, int]:
         merchant = await find_merchant(context, options.merchant)
-        replayed = await replay(
-            context, merchant.merchant_id, options.event, options.endpoint, options.after, options.until
-        )
+        named = (options.event, options.endpoint, options.after, options.until)
+        try:
+            replayed = await replay(context, merchant.merchant_id, *named)
+        except Refused as refused:
+            raise _no_such(merchant, options, refused) from None
         return replayed, await workers.count_alive(context.pool)
 
     note = changes(

@@ -65,18 +65,6 @@ def _text(cents: int | None) -> str | None:
     return None if cents is None else money.text_of(cents)
 
 
-def _words(of: Merchant | manage.MerchantTerms) -> dict[str, object]:
-    """Return the terms for the log. A term that is not given is None."""
-    return {
-        "name": of.name,
-        "minimum": _text(of.minimum),
-        "maximum": _text(of.maximum),
-        "deferFundsCapture": of.defer_funds_capture,
-        "profile": of.profile,
-        "origins": of.origins,
-    }
-
-
 def _terms_of(options: argparse.Namespace) -> manage.MerchantTerms:
     return manage.MerchantTerms(
         name=options.name,
@@ -93,7 +81,7 @@ def merchant_create(options: argparse.Namespace) -> int:
     terms = _terms_of(options)
     new = run(
         lambda context: manage.create_merchant(context, terms),
-        changes("merchant.create", terms.name or "", "", **{**_words(terms), "name": None}),
+        changes("merchant.create", terms.name or "", "", **{**manage.terms_words(terms), "name": None}),
     )
     facts = {
         **_facts(new.merchant),
@@ -161,12 +149,12 @@ def merchant_update(options: argparse.Namespace) -> int:
     terms = _terms_of(options)
 
     async def before(context: Context) -> dict[str, str]:
-        words = _words(await manage.find_merchant(context, options.merchant))
+        words = manage.terms_words(await manage.find_merchant(context, options.merchant))
         return {name: worded(value) for name, value in words.items()}
 
     changed = run(
         lambda context: manage.update_merchant(context, options.merchant, terms),
-        changes("merchant.limits", options.merchant, "", **_words(terms)),
+        changes("merchant.limits", options.merchant, "", **manage.terms_words(terms)),
         merchant=options.merchant,
         before=before,
     )

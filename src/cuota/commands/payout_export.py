@@ -53,9 +53,18 @@ def _as_answered(content: dict[str, object]) -> dict[str, Any]:
     return answer
 
 
+def _payout_id(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text} is not the id of a payout; `cuota payouts` lists them"
+        ) from None
+
+
 def register(add: Add) -> None:
     """Register `cuota payout-export`."""
     parser = add("payout-export", export, "print a payout as a journal for hledger or beancount", json=False)
     parser.add_argument("--merchant", required=True, metavar="NAME_OR_ID")
-    parser.add_argument("--payout", required=True, type=UUID, metavar="ID")
+    parser.add_argument("--payout", required=True, type=_payout_id, metavar="ID")
     parser.add_argument("--format", choices=sorted(FORMATS), default="hledger", help="default: hledger")

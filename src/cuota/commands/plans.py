@@ -14,7 +14,7 @@ from cuota.core.dates import day as shown_day
 from cuota.core.expected_failure import WrongUsage
 from cuota.core.instant import timestamp
 from cuota.core.order.change_plan import left_of
-from cuota.core.plan.change import PlanChange, PlannedPayment
+from cuota.core.plan.change import ChangeKind, PlanChange, PlannedPayment
 from cuota.core.plan.hardship import (
     CannotChange,
     HardshipRequest,
@@ -23,6 +23,7 @@ from cuota.core.plan.hardship import (
     SmallerPayments,
     WaiveFee,
 )
+from cuota.core.risk.explanation import counted
 from cuota.db.risk import decisions
 from cuota.flows.context import Context
 from cuota.flows.operator.log_action import OperatorNote, log_action, log_refusal, logged
@@ -87,13 +88,26 @@ def _lines(shown: PlanPreview, made: PlanChange | None) -> list[str]:
     before, after, currency = _plans(shown)
     head = "Dry run: nothing was changed." if made is None else f"Changed: change {made.number} of this plan."
     return [
-        f"{head} {shown.said}",
+        f"{head} {_said(shown)}",
         "Before:",
         *(_line(each, currency) for each in before),
         "After:",
         *(_line(each, currency) for each in after),
         *([] if made is None else ["The consumer gets a message with the new plan."]),
     ]
+
+
+def _said(shown: PlanPreview) -> str:
+    """Return the change in one sentence for the operator. The consumer gets a sentence of its own."""
+    _, after, currency = _plans(shown)
+    new = shown.new
+    if new.kind is ChangeKind.PAUSED:
+        return f"The consumer's payments pause for {counted(new.days, 'day')}."
+    if new.kind is ChangeKind.DATES_MOVED:
+        return "Payments move to later days."
+    if new.kind is ChangeKind.SMALLER_PAYMENTS:
+        return f"What is left is divided into {counted(len(after), 'smaller payment')}."
+    return f"{money.shown(new.waived, currency)} of the fee for the plan is waived."
 
 
 def _plans(shown: PlanPreview) -> tuple[tuple[PlannedPayment, ...], tuple[PlannedPayment, ...], str]:

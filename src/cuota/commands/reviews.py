@@ -39,7 +39,9 @@ def list_all(options: argparse.Namespace) -> int:
         return found, context.now()
 
     found, now = run(flow)
-    lines = [_line(each, now) for each in found] or ["No such reviews."]
+    waiting = state is ReviewState.WAITING and not options.merchant
+    none = "No order waits for a review." if waiting else "No such reviews."
+    lines = [_line(each, now) for each in found] or [none]
     if len(found) == MOST_SHOWN:
         lines.append(f"These are the first {MOST_SHOWN}. To see others, add --merchant or --state.")
     show(options, {"reviews": [_facts(each) for each in found]}, lines)

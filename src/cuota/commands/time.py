@@ -19,6 +19,7 @@ from cuota.commands.place import announce, called
 from cuota.commands.progress import progress
 from cuota.config import Settings
 from cuota.core.instant import BadInstant, TargetInstant, read_instant, timestamp
+from cuota.core.risk.explanation import counted
 from cuota.core.sandbox import ahead_of_real, scheduled
 from cuota.db.sandbox import clock, forks
 from cuota.flows.sandbox import fork_sandbox
@@ -123,10 +124,17 @@ def time_advance(options: argparse.Namespace) -> int:
 
 def _summary(done: WorkDone) -> str:
     """Return counts of events by type, of payments and messages, and of webhooks attempted and acknowledged."""
-    found = [f"{count} {name}" for name, count in (*done.events.items(), *done.paid.items())]
+    found = [f"{count} {name}" for name, count in done.events.items()]
+    found += [_paid(count, name) for name, count in done.paid.items()]
     if tried := done.webhooks["attempts"]:
         found.append(_attempted(tried, done.webhooks["acknowledged"]))
-    return ", ".join(found) or ("jobs ran, but nothing had to be done" if done.jobs else "nothing was due")
+    return ", ".join(found) or "nothing was due"
+
+
+def _paid(count: int, name: str) -> str:
+    """Return a count of payments or messages, such as `2 payments received` or `33 messages (receipt)`."""
+    noun, _, rest = name.partition(" ")
+    return f"{counted(count, noun)} {f'({rest})' if noun == 'message' else rest}"
 
 
 def _attempted(tried: int, acknowledged: int) -> str:

@@ -14,7 +14,7 @@ from cuota.config import derived
 from cuota.config.plain import plain
 from cuota.config.provider import provider as read_provider
 from cuota.config.reading import SECRET_BYTES, Network, secret
-from cuota.config.table import SETTINGS
+from cuota.config.table import SETTINGS, no_such
 from cuota.core.checkout.texting import TextLimits
 from cuota.core.expected_failure import ExpectedFailure
 from cuota.core.operator.provider import ProviderRules
@@ -269,7 +269,7 @@ def _read(environ: Mapping[str, str]) -> tuple[dict[str, object], list[str]]:
         if not name.startswith("CUOTA_") or name.startswith(OWN_RAIL) or not text.strip():
             continue
         if name not in settings:
-            problems.append(f"{name}: there is no such setting. The settings are: {', '.join(settings)}.")
+            problems.append(f"{name}: {no_such(name)}")
             continue
         try:
             given[name] = settings[name].read(text.strip())

@@ -19,7 +19,9 @@ def routing_number(text: str) -> str:
     try:
         return read_bank_details(text, "0000").routing
     except BadBankAccount:
-        raise ValueError("must be a routing number of 9 digits; one of them is wrong") from None
+        digits = re.sub(r"[ -]", "", text)
+        why = ": its check digit is wrong" if re.fullmatch(r"[0-9]{9}", digits, re.ASCII) else ""
+        raise ValueError(f"must be a routing number of 9 digits{why}") from None
 
 
 def account_number(text: str) -> str:

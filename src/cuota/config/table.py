@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,3 +125,11 @@ SETTINGS = (
     Setting("CUOTA_METRICS_LISTEN", "separate address and port for metrics and health, such as 127.0.0.1:9090; the public port then has no /metrics", "none: on the public port", listen),
     Setting("CUOTA_LOG_LEVEL", "debug, info, warning or error", "info", _LEVELS),
 )  # fmt: skip
+
+
+def no_such(name: str) -> str:
+    """Say that there is no such setting, and which setting has the most similar name."""
+    known = [setting.name.removeprefix("CUOTA_") for setting in SETTINGS]
+    found = difflib.get_close_matches(name.removeprefix("CUOTA_"), known, 1)
+    meant = f" Did you mean CUOTA_{found[0]}?" if found else ""
+    return f"there is no such setting.{meant} `cuota --help` lists all settings."

@@ -84,7 +84,7 @@ def test_an_overdue_payment_that_moves_is_not_overdue_any_more() -> None:
     [
         ({}, "", "at least one"),
         ({1: DAYS[3]}, "day_1", "not owed"),
-        ({5: DAYS[3]}, "day_5", "not owed"),
+        ({5: DAYS[3]}, "day_5", "This plan has no payment 5."),
         ({2: DAYS[1]}, "day_2", "after"),
         ({2: DAYS[1] - timedelta(days=1)}, "day_2", "after"),
         ({2: DAYS[2]}, "day_3", "Move payment 3 too"),

@@ -51,7 +51,7 @@ def test_the_answer_of_a_reviewer_names_the_shop_and_the_order_and_that_nothing_
     for part in ("Alder & Oak", "order A-7", "$25.00", "Nothing was charged"):
         assert part in said.text
     is_approved = kind is NoticeKind.REVIEW_APPROVED
-    assert ("https://pay.example/checkout/1" in said.text and "until 3:30 PM" in said.text) == is_approved
+    assert ("https://pay.example/checkout/1" in said.text and "by 3:30 PM" in said.text) == is_approved
 
 
 @pytest.mark.parametrize(

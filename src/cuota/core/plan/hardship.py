@@ -173,6 +173,8 @@ def _move(case: _Case, request: MoveDates) -> NewPlan:
         raise CannotChange("Give at least one payment a later day.")
     for number, day in request.days.items():
         field = f"day_{number}"
+        if all(item.number != number for item in case.plan):
+            raise CannotChange(f"This plan has no payment {number}.", field)
         if number not in left:
             raise CannotChange(
                 f"Payment {number} cannot be moved: it is not owed, or it is written off.", field

@@ -257,7 +257,7 @@ def _plan_changed(notice: Notice, about: About) -> Words:
 def _review_approved(notice: Notice, about: About) -> Words:
     amount = about.shown(notice.amount)
     text = (
-        f"You can complete your {about.order} ({amount}) now. Nothing was charged so far: confirm it and pay until {about.until}."
+        f"You can complete your {about.order} ({amount}) now. Nothing was charged so far: confirm it and pay by {about.until}."
         f" {about.checkout}"
     )
     return Words(f"Your order at {about.merchant}: you can complete it now", text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import secrets
+import shlex
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID
@@ -39,6 +40,18 @@ class MerchantTerms:
     defer_funds_capture: bool | None = None
     profile: BodyProfile | None = None
     origins: tuple[str, ...] | None = None
+
+
+def terms_words(of: Merchant | MerchantTerms) -> dict[str, object]:
+    """Return the terms for the log. A term that is not given is None."""
+    return {
+        "name": of.name,
+        "minimum": None if of.minimum is None else money.text_of(of.minimum),
+        "maximum": None if of.maximum is None else money.text_of(of.maximum),
+        "deferFundsCapture": of.defer_funds_capture,
+        "profile": of.profile,
+        "origins": of.origins,
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +92,10 @@ def _with(merchant: Merchant, terms: MerchantTerms) -> Merchant:
     changed = replace(merchant, **changes)
     if terms.name is not None:
         changed = replace(changed, name=_name(terms.name))
+    low, high = money.text_of(changed.minimum), money.text_of(changed.maximum)
+    if changed.minimum > changed.maximum:
+        raise BadMerchant(f"The minimum {low} is above the maximum {high}.")
     if not 0 < changed.minimum <= changed.maximum <= LARGEST:
-        low, high = money.text_of(changed.minimum), money.text_of(changed.maximum)
         limit = money.text_of(LARGEST)
         raise BadMerchant(
             f"The minimum ({low}) must be positive and at most the maximum ({high}, at most {limit})."
@@ -237,7 +252,7 @@ async def _live(context: Context, merchant: Merchant) -> list[Credential]:
     live = [each for each in held if each.revoked_at is None]
     if not live:
         raise BadMerchant(
-            f"{merchant.name} was revoked and has no live credential. To create one, run: cuota merchant reinstate"
+            f"{merchant.name} was revoked and has no live credential. To create one, run: cuota merchant reinstate {shlex.quote(merchant.name)}"
         )
     return live
 

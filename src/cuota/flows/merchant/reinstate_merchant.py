@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 
 from cuota.db.merchant import credentials
@@ -29,7 +30,8 @@ async def reinstate_merchant(context: Context, name_or_id: str) -> Reinstated:
     held = await credentials.read_of_merchant(context.pool, merchant.merchant_id)
     if any(credential.revoked_at is None for credential in held):
         raise BadMerchant(
-            f"{merchant.name} was not revoked: it has a live credential. For a new secret, run: cuota merchant rotate-secret"
+            f"{merchant.name} was not revoked: it has a live credential. For a new secret, run:"
+            f" cuota merchant rotate-secret {shlex.quote(merchant.name)}"
         )
     renewed = await renew_all(context, merchant)
     client_id, secret = new_client()

@@ -16,7 +16,8 @@ async def test_a_refund_is_shown_as_a_refund(consumer: Consumer, shop: Merchant)
     await shop.move(plan.order, "refund", "20.00")
     page = await consumer.open(plan.path)
     assert (
-        f"What changed You returned items, or {shop.name} gave you money back: $20.00 less since" in page.text
+        f"What changed You returned items, or {shop.name} gave you money back: reduced by $20.00 on "
+        in page.text
     )
 
 
@@ -31,8 +32,8 @@ async def test_a_canceled_part_and_a_part_that_was_not_shipped_are_shown_as_two_
         page = await consumer.enter()
         assert f"Nothing to pay: {merchant.name} did not ship in time." in page.text
         page = await consumer.open(plan.path)
-    assert f"{merchant.name} canceled part of your order: $20.00 less since" in page.text
-    assert f"{merchant.name} did not ship the rest in time: $80.00 less since" in page.text
+    assert f"{merchant.name} canceled part of your order: reduced by $20.00 on " in page.text
+    assert f"{merchant.name} did not ship the rest in time: reduced by $80.00 on " in page.text
     assert "refunded" not in page.text
 
 
@@ -42,7 +43,10 @@ async def test_a_merchant_s_void_is_shown_as_canceled_even_if_its_reference_look
     plan = await consumer.buy_at(merchant)
     await merchant.move(plan.order, "void", "100.00", "authorization-expiry-1")
     await consumer.enter()
-    assert f"{merchant.name} canceled your order: $100.00 less" in (await consumer.open(plan.path)).text
+    assert (
+        f"{merchant.name} canceled your order: reduced by $100.00 on "
+        in (await consumer.open(plan.path)).text
+    )
 
 
 async def test_a_first_payment_that_was_completely_refunded_is_not_shown_as_zero_dollars_paid(

@@ -45,6 +45,17 @@ async def test_a_manual_replay_of_an_event_is_in_the_audit_log(staff: Staff) -> 
     assert "webhooks.replay" in (await staff.open("/desk/audit")).text
 
 
+async def test_a_parked_delivery_has_the_same_name_as_in_the_api(staff: Staff) -> None:
+    order = await failed_event(staff.shop)
+    await staff.service.context.pool.fetch(
+        "UPDATE deliveries SET state = 'parked', try_at = NULL, settled_at = now() WHERE order_id = $1 AND sequence = 1",
+        UUID(order["orderId"]),
+    )
+    await staff.enter(Role.DEVELOPER)
+    await staff.open(f"/desk/orders/{order['orderId']}")
+    assert "Parked" in (await staff.open(staff.page.link("order.created"))).text
+
+
 async def test_without_webhooks_the_page_says_so(staff: Staff) -> None:
     await staff.enter()
     page = await staff.open("/desk/webhooks")

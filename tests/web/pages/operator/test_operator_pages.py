@@ -147,7 +147,7 @@ async def test_an_owner_changes_a_merchants_limits_and_the_log_keeps_both_values
 @pytest.mark.parametrize(
     ("form", "said"),
     [
-        ({"do": "limits", "minimum": "9.00", "maximum": "8.00", "reason": "x"}, "at most the maximum"),
+        ({"do": "limits", "minimum": "9.00", "maximum": "8.00", "reason": "x"}, "is above the maximum"),
         ({"do": "limits", "minimum": "ten", "maximum": "8.00", "reason": "x"}, "Enter an amount"),
         ({"do": "limits", "minimum": "1.00", "maximum": "8.00", "reason": ""}, "Say why"),
         ({"do": "adjust", "amount": "0.00", "reason": "x"}, "must not be zero"),

@@ -157,6 +157,7 @@ async def test_the_link_that_the_consumer_got_is_shown_to_nobody_who_reads_the_m
     for address_of in (f"/operator/consumers/{consumer_id}", f"/operator/consumers/{consumer_id}/messages"):
         page = await operator.open(address_of)
         assert "You can complete your order" in page.text
+        assert "confirm it and pay by " in page.text
         assert token not in page.answer.text
     page = await operator.press("messages", reason="the consumer asked")
     assert phone in page.text

@@ -215,3 +215,10 @@ async def test_the_page_shows_the_clocks_and_the_rails(quiet: OperatorStaff) -> 
     assert "Database's clock" in page.text
     assert "agrees with this machine's" in page.text
     assert "Card rails" in page.text
+
+
+async def test_one_day_and_one_hour_are_written_in_the_singular(operator: OperatorStaff) -> None:
+    await operator.enter(OperatorRole.READ_ONLY)
+    async with operator.service.clock.moved(days=1, hours=1, minutes=1):
+        page = await operator.open("/operator/system")
+    assert ", 1 day and 1 hour ahead of the real time" in page.text

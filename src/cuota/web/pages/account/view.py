@@ -219,7 +219,7 @@ def cause_words(detail: PlanDetail) -> list[str]:
     for less in detail.lessened:
         all_of_it = less.amount == shown.order.amount
         cause, on = _cause(shown, less, all_of_it=all_of_it), day_there(less.at, shown.zone)
-        words.append(f"{cause}: {amount(shown, less.amount)} less since {on}.")
+        words.append(f"{cause}: reduced by {amount(shown, less.amount)} on {on}.")
     return words
 
 

@@ -25,7 +25,7 @@ from cuota.web.service import service_of
 
 SHOWN = 50
 WEBHOOKS = f"{PATH}/webhooks"
-_STATES = {"pending": ("Waiting", "wait"), "delivered": ("Delivered", "done"), "parked": ("Given up", "bad")}
+_STATES = {"pending": ("Waiting", "wait"), "delivered": ("Delivered", "done"), "parked": ("Parked", "bad")}
 
 
 @allowed(Action.READ_WEBHOOKS)

@@ -154,7 +154,7 @@ def _messages(found: Sequence[SentMessage]) -> PageContext:
 _DELIVERED = {
     "delivered": ("Delivered", "done"),
     "pending": ("On its way", "wait"),
-    "parked": ("Failed", "bad"),
+    "parked": ("Parked", "bad"),
 }
 
 

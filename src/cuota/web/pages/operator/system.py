@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from cuota.core.operator.role import OperatorAction
 from cuota.core.order.order import LOOK_UP_AFTER
+from cuota.core.risk.explanation import counted
 from cuota.db import workers
 from cuota.db.operator import operator_figures
 from cuota.db.plan import rail_figures
@@ -48,7 +49,7 @@ async def _facts(context: Context) -> PageContext:
     clock = when(context.now())
     ahead = context.now() - utc_now()
     if settings.sandbox and ahead > timedelta(minutes=1):
-        clock += f", {ahead.days} days and {ahead.seconds // 3600} hours ahead of the real time"
+        clock += f", {counted(ahead.days, 'day')} and {counted(ahead.seconds // 3600, 'hour')} ahead of the real time"
     bank = context.rails.bank
     return section(
         pairs=[
