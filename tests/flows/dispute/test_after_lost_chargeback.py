@@ -119,6 +119,18 @@ async def test_verify_knows_which_lost_chargeback_made_a_void(own: Own) -> None:
     assert (await verify(own.context.pool)).disagreements == []
 
 
+async def test_verify_agrees_if_chargebacks_are_lost_in_another_order_than_they_opened(own: Own) -> None:
+    shop = own.merchant
+    order = await bought(own, shop)
+    await paid_early(own, shop, order, 2)
+    first, second = [await charge_of(own, order, number) for number in (1, 2)]
+    await charged_back(own, shop, order, first, 2500, "needs_response")
+    await charged_back(own, shop, order, second, 1672, "needs_response")
+    await charged_back(own, shop, order, second, 1672, "lost")
+    await charged_back(own, shop, order, first, 2500, "lost")
+    assert (await verify(own.context.pool)).disagreements == []
+
+
 async def test_a_card_that_is_given_after_a_lost_chargeback_pays_each_payment_on_its_day(own: Own) -> None:
     shop, context = own.auto_merchant, own.context
     order = await bought(own, shop)

@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from cuota.db.plan import charges
 from cuota.db.plan.charges import failed_refunds
 from cuota.db.verify.recalculate import verify
 from cuota.flows.order.return_money import return_money
@@ -28,7 +29,13 @@ async def happens(own: Own, order: dict[str, Any], kind: CardEventKind, **more: 
     assert await apply_card_events(own.context) == 1
 
 
-async def disputed(own: Own, order: dict[str, Any], *statuses: str, cents: int = 2500) -> None:
+async def disputed(
+    own: Own,
+    order: dict[str, Any],
+    *statuses: str,
+    cents: int = 2500,
+    reason: str = "credit_not_processed",
+) -> None:
     """Open and close a chargeback of the first payment."""
     [row] = await own.context.pool.fetch("SELECT charge_id FROM charges ORDER BY created_at LIMIT 1")
     for status in statuses:
@@ -39,8 +46,8 @@ async def disputed(own: Own, order: dict[str, Any], *statuses: str, cents: int =
             CardEventKind.DISPUTE_CLOSED if closed else CardEventKind.DISPUTE_OPENED,
             charge_id=row["charge_id"],
             amount=cents,
-            reason="credit_not_processed",
-            reference="dp_1",
+            reason=reason,
+            reference=f"dp_{cents}",
             status=status,
             respond_by=own.context.now() + timedelta(days=9),
         )
@@ -121,12 +128,71 @@ async def test_a_refund_that_waited_for_a_chargeback_is_sent_if_the_shop_won(own
     await nothing_is_owed(own)
 
 
-async def test_a_failed_refund_stays_owed_if_the_chargeback_took_back_less(own: Own) -> None:
+async def owed(own: Own) -> list[int]:
+    assert (await verify(own.context.pool)).disagreements == []
+    return [each.amount for each in await failed_refunds(own.context.pool, 10)]
+
+
+async def test_a_failed_refund_stays_owed_if_the_bank_took_back_the_rest_of_the_payment(own: Own) -> None:
     order = await own.auto_merchant.approved("100.00")
     assert (await own.auto_merchant.move(order, "refund", "90.00")).status_code == 200
     assert await return_money(own.context) == 1
     await failed(own, order)
-    await disputed(own, order, "needs_response", "lost", cents=1000)
+    await disputed(own, order, "needs_response", "lost", cents=1000, reason="fraudulent")
     assert await refund_states(own) == [("failed", 1500)]
-    assert [each.amount for each in await failed_refunds(own.context.pool, 10)] == [1500]
-    assert (await verify(own.context.pool)).disagreements == []
+    assert await owed(own) == [1500]
+
+
+async def test_of_a_failed_refund_only_what_the_chargeback_did_not_return_is_owed(own: Own) -> None:
+    order = await refunded(own, sent=True)
+    await failed(own, order)
+    await disputed(own, order, "needs_response", "lost", cents=2400)
+    assert await owed(own) == [100]
+    await disputed(own, order, "needs_response", "lost", cents=100)
+    assert await owed(own) == []
+    await nothing_is_owed(own)
+
+
+async def test_of_a_waiting_refund_only_what_the_chargeback_did_not_return_is_sent(own: Own) -> None:
+    order = await refunded(own, sent=False)
+    await disputed(own, order, "needs_response", "lost", cents=2499, reason="fraudulent")
+    await later(own)
+    assert await refund_states(own) == [("succeeded", 2500)]
+    [row] = await own.context.pool.fetch("SELECT amount FROM card_simulator.refunds")
+    assert row["amount"] == 1
+    await nothing_is_owed(own)
+
+
+async def test_a_chargeback_about_a_refund_that_did_not_arrive_does_not_take_the_money_from_the_shop_again(
+    own: Own,
+) -> None:
+    order = await own.auto_merchant.approved("100.00")
+    assert (await own.auto_merchant.move(order, "refund", "85.00")).status_code == 200
+    await disputed(own, order, "needs_response", "lost", cents=1000)
+    await later(own)
+    assert await refund_states(own) == [("charged_back", 1000)]
+    [row] = await own.context.pool.fetch("SELECT captured - refunded - charged_back AS kept FROM orders")
+    assert row["kept"] == 1500
+    await nothing_is_owed(own)
+
+
+async def test_a_refund_that_was_claimed_and_not_sent_is_not_sent_after_a_lost_chargeback(own: Own) -> None:
+    order = await refunded(own, sent=False)
+    await disputed(own, order, "needs_response")
+    # A worker claims the refund, and dies before it asks the rail.
+    assert len(await charges.claim_refunds(own.context.pool, own.context.now(), 10)) == 1
+    await later(own)
+    await disputed(own, order, "lost")
+    await later(own)
+    assert await refund_states(own) == [("charged_back", 2500)]
+    await nothing_is_owed(own)
+
+
+async def test_a_refund_that_the_previous_release_may_have_sent_is_not_taken_for_unsent(own: Own) -> None:
+    order = await refunded(own, sent=False)
+    await disputed(own, order, "needs_response")
+    assert await return_money(own.context) == 1
+    # The previous release claims the waiting refund: it moves only `try_at`. Then it asks the rail, and dies.
+    await own.context.pool.fetch("UPDATE card_refunds SET try_at = try_at + interval '1 minute'")
+    await disputed(own, order, "lost")
+    assert await refund_states(own) == [("pending", 2500)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-from cuota.core.dispute.claims import Claims, closed, less_open, planned, resumed, shrink
+from cuota.core.dispute.claims import Claims, closed, less_open, planned, resumed, shrink, unsent_of
 from cuota.core.dispute.close_dispute import MerchantFees, lost_movement
 from cuota.core.dispute.dispute import (
     Dispute,
@@ -58,7 +58,8 @@ def open_chargeback(
     dispute withholds the same money, or claims money that the bank now has, that dispute is reduced by the same amount.
     """
     item = _paid_by(plan, report.charge_id)
-    part = min(item.amount, report.amount, order.refundable) if item else 0
+    asked = report.amount - _missing(claims, report.charge_id, report.reason, report.amount)
+    part = min(item.amount, asked, order.refundable) if item else 0
     taken = claims.taken_back
     left, _ = room(plan, {**taken, report.charge_id: taken.get(report.charge_id, 0) + report.amount})
     overlap = max(0, part - (order.refundable - order.disputed), order.disputed - left)
@@ -140,15 +141,23 @@ class _Parts:
     rest: int
 
 
-def _parts(order: Order, dispute: Dispute, item: Installment | None) -> _Parts:
+def _missing(claims: Claims, charge_id: UUID | None, reason: DisputeReason, amount: int) -> int:
+    """Return the cents of a chargeback that replace refunds of the shop which did not arrive. The shop has paid them already."""
+    if reason is not DisputeReason.NOT_REFUNDED:
+        return 0
+    return min(amount, sum(each.amount for each in unsent_of(claims, charge_id)))
+
+
+def _parts(order: Order, dispute: Dispute, item: Installment | None, missing: int) -> _Parts:
     if item is None:
         return _Parts(0, 0, 0, dispute.amount)
+    amount = dispute.amount - missing
     # This includes the amount that the merchant captured after the chargeback was opened.
-    refunded = min(item.amount, dispute.amount, order.refundable + dispute.withheld)
-    left = dispute.amount - refunded
+    refunded = min(item.amount, amount, order.refundable + dispute.withheld)
+    left = amount - refunded
     voided = min(item.amount - refunded, left, order.capturable)
     fee = min(item.fee, left - voided)
-    return _Parts(refunded, voided, fee, left - voided - fee)
+    return _Parts(refunded, voided, fee, left - voided - fee + missing)
 
 
 def lose_chargeback(
@@ -169,7 +178,8 @@ def lose_chargeback(
     """
     step = dispute_edge(dispute, "network_decides")
     item = _paid_by(plan, dispute.charge_id)
-    part = _parts(order, dispute, item)
+    missing = _missing(claims, dispute.charge_id, dispute.reason, dispute.amount)
+    part = _parts(order, dispute, item, missing)
     cause, void_id = new_id(), new_id()
     cutting = tuple(_without(each, part) if each == item else each for each in plan)
     shrunk = _give_way(order, plan, dispute, claims, part.refunded, cause, now)
@@ -183,8 +193,8 @@ def lose_chargeback(
         release_id=cause if released else None,
         decided_at=dispute.decided_at or now,
     )
-    own_refunds = [each for each in claims.unsent if each.charge_id == dispute.charge_id]
-    covering, settled = covered(own_refunds, part.rest)
+    earlier = claims.borne.get(dispute.charge_id, 0) if dispute.charge_id else 0
+    covering, settled = covered(unsent_of(claims, dispute.charge_id), earlier + part.rest)
     return_fee = fee_to_return(fees.terms, fees.paid, order.refunded + part.refunded) if part.refunded else 0
     return Outcome(
         order=left,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 from uuid import UUID
 
@@ -31,7 +31,8 @@ class Claims:
     """The disputes of an order that are not closed, the return notice in force, and the consumer's time zone.
 
     `closed` are the consumer's own disputes that are closed. `of_card` are the charges that the plan's present card paid.
-    `unsent` are the card refunds that are surely not on the card: they failed, or no rail was asked for them.
+    `unsent` are the card refunds that are surely not on the card: they failed, or no rail was asked for them. `borne` are the cents
+    that Cuota lost in earlier chargebacks of a charge, without the refunds that these chargebacks returned.
     """
 
     zone: tzinfo
@@ -40,6 +41,7 @@ class Claims:
     closed: tuple[Dispute, ...] = ()
     of_card: frozenset[UUID] = frozenset()
     unsent: tuple[CardRefund, ...] = ()
+    borne: Mapping[UUID, int] = field(default_factory=dict)
 
     @property
     def of_consumer(self) -> Dispute | None:
@@ -55,6 +57,11 @@ class Claims:
                 # A charge can have several chargebacks, each of a part.
                 taken[each.charge_id] += each.amount
         return dict(taken)
+
+
+def unsent_of(claims: Claims, charge_id: UUID | None) -> list[CardRefund]:
+    """Return the refunds of a charge that are surely not on the card."""
+    return [each for each in claims.unsent if each.charge_id == charge_id]
 
 
 def planned(plan: Sequence[Installment], changes: Sequence[Installment]) -> tuple[Installment, ...]:

@@ -42,6 +42,14 @@ def fail_later(order: Order, done: CardRefund, reason: str, now: datetime, borne
     return Outcome(order=order, transfers=(*returned, *transfers), card_refunds_settled=settled, at=now)
 
 
+def cover(order: Order, waiting: CardRefund, borne: int, now: datetime) -> Outcome | None:
+    """Settle a refund for which no rail was asked, as far as lost chargebacks have returned the money. None if they have not."""
+    transfers, settled = covered([waiting], borne)
+    if not transfers:
+        return None
+    return Outcome(order=order, transfers=transfers, card_refunds_settled=settled, at=now)
+
+
 def _failed(asked: CardRefund, reason: str, borne: int) -> tuple[tuple[Transfer, ...], tuple[Settled, ...]]:
     transfers, settled = covered([asked], borne)
     return transfers, settled or (Settled(asked.card_refund_id, JobState.FAILED, reason),)
@@ -50,14 +58,15 @@ def _failed(asked: CardRefund, reason: str, borne: int) -> tuple[tuple[Transfer,
 def covered(refunds: Sequence[CardRefund], borne: int) -> tuple[tuple[Transfer, ...], tuple[Settled, ...]]:
     """Settle the refunds of a charge that are not on the card, if lost chargebacks of the charge returned the same money.
 
-    `borne` are the cents of these chargebacks that Cuota bears: money that Cuota owed the consumer already. A refund that exceeds
-    the rest of `borne` stays owed.
+    `borne` are the cents of these chargebacks that Cuota bears: money that Cuota owed the consumer already. If a refund exceeds the
+    rest of `borne`, only the difference is still owed, and the refund keeps its state. The amounts are what is left to refund.
     """
     transfers: list[Transfer] = []
     settled: list[Settled] = []
     for each in refunds:
-        if each.amount <= borne:
-            borne -= each.amount
-            transfers += posting.refund_charged_back(each.card_refund_id, each.amount)
+        part = max(0, min(each.amount, borne))
+        borne -= part
+        transfers += posting.refund_charged_back(each.card_refund_id, part)
+        if part and part == each.amount:
             settled.append(Settled(each.card_refund_id, JobState.CHARGED_BACK, CHARGED_BACK))
     return tuple(transfers), tuple(settled)

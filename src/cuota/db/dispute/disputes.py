@@ -96,7 +96,7 @@ async def claims(session: Session, merchant_id: UUID, order_id: UUID) -> Claims 
         return None
     disputes = await of_order(session, merchant_id, order_id)
     returns = await returns_of_order(session, merchant_id, order_id)
-    chargebacks = [each for each in disputes if each.kind is DisputeKind.CHARGEBACK and each.is_open]
+    charged_back = {each.charge_id for each in disputes if each.is_open and each.charge_id is not None}
     in_force = [each for each in returns if each.ended_at is None]
     return Claims(
         ZoneInfo(row["time_zone"]),
@@ -104,7 +104,8 @@ async def claims(session: Session, merchant_id: UUID, order_id: UUID) -> Claims 
         in_force[-1] if in_force else None,
         tuple(each for each in disputes if each.kind is DisputeKind.DISPUTE and not each.is_open),
         frozenset(row["of_card"]),
-        await charges.unsent(session, merchant_id, order_id) if chargebacks else (),
+        await charges.unsent(session, merchant_id, order_id),
+        {each: await charges.borne(session, merchant_id, order_id, each) for each in charged_back},
     )
 
 

@@ -5,6 +5,10 @@ ALTER TABLE card_refunds
 ALTER TABLE card_refunds
     ADD CONSTRAINT card_refunds_state_check CHECK (state IN ('pending', 'succeeded', 'failed', 'charged_back'));
 
+-- Until this time no rail was asked for the refund, if `try_at` is still the same time: a claim of the previous release moves only
+-- `try_at`, so a refund that it may have sent never counts as unsent.
+ALTER TABLE card_refunds ADD COLUMN unasked_until timestamptz;
+
 -- As in migration 0022, and a refund that failed may be found to be charged back.
 CREATE OR REPLACE FUNCTION card_refunds_move_forward_only() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -16,18 +16,27 @@ _PENDING = """SELECT c.charge_id, c.installment, c.amount, o.currency, c.card_to
     FROM charges c JOIN plans p ON p.merchant_id = $1 AND p.order_id = c.order_id
         JOIN orders o ON o.merchant_id = $1 AND o.order_id = c.order_id
     WHERE c.merchant_id = $1 AND c.order_id = $2 AND c.state = 'pending'"""
+
+
+def _left(merchant: str) -> str:
+    """What is left of the card refund `r` of this merchant: its amount without the part that lost chargebacks returned."""
+    return f"""(r.amount - (SELECT coalesce(sum(b.amount), 0) FROM transfers b WHERE b.merchant_id = {merchant}
+    AND b.order_id = r.order_id AND b.cause = r.card_refund_id AND b.posting = 'refund_charged_back'))::bigint"""
+
+
 _MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM card_refunds WHERE try_at <= $1"
 # The reason of a refund that waits for the end of a chargeback. No rail was asked for such a refund.
 WAITS = "a chargeback of this payment is open"
+_UNASKED = "(r.try_at = r.created_at OR r.unasked_until = r.try_at)"
 # A claim sets try_at to the end of its lease. The UPDATE repeats the condition, because SKIP LOCKED alone claims some rows twice.
-# `unasked`: no worker has claimed the refund before, or the last one only found that a chargeback is open.
 _CLAIM = f"""
-UPDATE card_refunds r SET try_at = $3, reason = NULLIF(r.reason, '{WAITS}') FROM (
-    SELECT order_id, card_refund_id, try_at = created_at OR reason = '{WAITS}' AS unasked FROM card_refunds WHERE merchant_id = $1 AND try_at <= $2
+UPDATE card_refunds r SET try_at = $3, unasked_until = CASE WHEN {_UNASKED} THEN $3::timestamptz END FROM (
+    SELECT order_id, card_refund_id FROM card_refunds WHERE merchant_id = $1 AND try_at <= $2
     ORDER BY try_at LIMIT $4 FOR UPDATE SKIP LOCKED
 ) due, charges c WHERE r.merchant_id = $1 AND r.order_id = due.order_id AND r.card_refund_id = due.card_refund_id
     AND r.try_at <= $2 AND c.merchant_id = $1 AND c.order_id = r.order_id AND c.charge_id = r.charge_id
-RETURNING r.merchant_id, r.order_id, r.card_refund_id, r.charge_id, c.card_token, r.amount, r.tries, coalesce(due.unasked, false)
+RETURNING r.merchant_id, r.order_id, r.card_refund_id, r.charge_id, c.card_token, {_left("$1")} AS amount, r.tries,
+    r.unasked_until IS NOT NULL AS unasked, r.try_at
 """
 _STILL_PENDING = """SELECT 1 FROM card_refunds
     WHERE merchant_id = $1 AND order_id = $2 AND card_refund_id = $3 AND state = 'pending'"""
@@ -38,28 +47,32 @@ def _borne(charge: str) -> str:
     return f"""((SELECT coalesce(sum(t.amount), 0) FROM disputes d JOIN transfers t ON t.merchant_id = $1 AND t.order_id = $2
             AND t.cause = d.movement_id AND t.posting = 'chargeback_loss'
         WHERE d.merchant_id = $1 AND d.order_id = $2 AND d.charge_id = {charge} AND d.outcome = 'lost')
-    - (SELECT coalesce(sum(b.amount), 0) FROM card_refunds b WHERE b.merchant_id = $1 AND b.order_id = $2
-        AND b.charge_id = {charge} AND b.state = 'charged_back'))::bigint"""
+    - (SELECT coalesce(sum(t.amount), 0) FROM card_refunds b JOIN transfers t ON t.merchant_id = $1 AND t.order_id = $2
+            AND t.cause = b.card_refund_id AND t.posting = 'refund_charged_back'
+        WHERE b.merchant_id = $1 AND b.order_id = $2 AND b.charge_id = {charge}))::bigint"""
 
 
 _BORNE = f"SELECT {_borne('$3')} AS borne"
-# All in one statement: a chargeback that is lost meanwhile settles the refund in the same transaction.
-_STANDING = f"""SELECT EXISTS (SELECT FROM disputes d WHERE d.merchant_id = $1 AND d.order_id = $2 AND d.charge_id = r.charge_id
-        AND d.kind = 'chargeback' AND d.status <> 'closed') AS disputed, {_borne("r.charge_id")} AS borne
+_DISPUTED = """EXISTS (SELECT FROM disputes d WHERE d.merchant_id = $1 AND d.order_id = $2 AND d.charge_id = r.charge_id
+        AND d.kind = 'chargeback' AND d.status <> 'closed')"""
+# While a chargeback is open, no refund of its charge becomes one that a rail may know. $4 is the lease of the caller's claim.
+_ASK = f"""UPDATE card_refunds r SET unasked_until = NULL WHERE r.merchant_id = $1 AND r.order_id = $2 AND r.card_refund_id = $3
+    AND r.state = 'pending' AND r.try_at = $4 AND NOT {_DISPUTED} AND {_borne("r.charge_id")} <= 0 RETURNING 1"""
+_STANDING = f"""SELECT {_DISPUTED} AS disputed, {_borne("r.charge_id")} AS borne
     FROM card_refunds r WHERE r.merchant_id = $1 AND r.order_id = $2 AND r.card_refund_id = $3 AND r.state = 'pending'"""
-_WAIT = f"""UPDATE card_refunds SET try_at = $4, reason = '{WAITS}'
-    WHERE merchant_id = $1 AND order_id = $2 AND card_refund_id = $3 AND state = 'pending'"""
-_UNSENT = f"""SELECT card_refund_id, charge_id, amount FROM card_refunds WHERE merchant_id = $1 AND order_id = $2
-    AND (state = 'failed' OR (state = 'pending' AND (try_at = created_at OR reason = '{WAITS}')))
-    ORDER BY created_at, card_refund_id"""
-_AGAIN = """UPDATE card_refunds SET try_at = $4, tries = least(tries + 1, 1000), reason = $5
-    WHERE merchant_id = $1 AND order_id = $2 AND card_refund_id = $3 AND state = 'pending'"""
+_WAIT = f"""UPDATE card_refunds SET try_at = $5, unasked_until = $5, reason = '{WAITS}' WHERE merchant_id = $1 AND order_id = $2
+    AND card_refund_id = $3 AND state = 'pending' AND try_at = $4 AND unasked_until = $4"""
+_UNSENT = f"""SELECT r.card_refund_id, r.charge_id, {_left("$1")} AS amount FROM card_refunds r
+    WHERE r.merchant_id = $1 AND r.order_id = $2 AND (r.state = 'failed' OR (r.state = 'pending' AND {_UNASKED}))
+    ORDER BY r.created_at, r.card_refund_id"""
+_AGAIN = """UPDATE card_refunds SET try_at = $5, tries = least(tries + 1, 1000), reason = $6
+    WHERE merchant_id = $1 AND order_id = $2 AND card_refund_id = $3 AND state = 'pending' AND try_at = $4"""
 
 _REFERENCE = (
     "UPDATE charges SET network_reference = $4 WHERE merchant_id = $1 AND order_id = $2 AND charge_id = $3"
 )
 
-_FAILED = """SELECT r.merchant_id, r.order_id, r.card_refund_id, r.amount, r.reason, r.settled_at, c.card_brand, c.card_last4
+_FAILED = f"""SELECT r.merchant_id, r.order_id, r.card_refund_id, {_left("r.merchant_id")} AS amount, r.reason, r.settled_at, c.card_brand, c.card_last4
     FROM card_refunds r JOIN charges c USING (merchant_id, order_id, charge_id)
     WHERE r.state = 'failed' ORDER BY r.created_at DESC LIMIT $1"""
 
@@ -80,7 +93,10 @@ class PendingCharge:
 
 @dataclass(frozen=True, slots=True)
 class DueRefund:
-    """A claimed card refund, with the token of the card that paid. The amount is in cents. `unasked`: surely no rail was asked yet."""
+    """A claimed card refund, with the token of the card that paid. `amount` is what is left to refund, in cents.
+
+    `unasked`: surely no rail was asked yet. `lease` is the end of the claim.
+    """
 
     merchant_id: UUID
     order_id: UUID
@@ -90,6 +106,7 @@ class DueRefund:
     amount: int
     tries: int
     unasked: bool
+    lease: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +159,16 @@ async def still_pending(session: Session, due: DueRefund) -> bool:
     return row is not None
 
 
+async def ask(session: Session, due: DueRefund) -> bool:
+    """Record that a rail is asked for a claimed refund from now on.
+
+    Return False if that is not allowed: a chargeback of the charge is open or has returned the money, or the refund is settled or
+    claimed by another worker.
+    """
+    ids = (due.merchant_id, due.order_id, due.card_refund_id)
+    return await session.fetchrow(_ASK, *ids, due.lease) is not None
+
+
 async def standing(session: Session, due: DueRefund) -> RefundStanding | None:
     """Return what chargebacks say about a claimed refund. None if the refund is settled."""
     row = await session.fetchrow(_STANDING, due.merchant_id, due.order_id, due.card_refund_id)
@@ -149,12 +176,15 @@ async def standing(session: Session, due: DueRefund) -> RefundStanding | None:
 
 
 async def wait(session: Session, due: DueRefund, at: datetime) -> None:
-    """Let a refund wait until `at`, because a chargeback of its charge is open."""
-    await session.fetchrow(_WAIT, due.merchant_id, due.order_id, due.card_refund_id, at)
+    """Let a refund for which no rail was asked wait until `at`, because a chargeback of its charge is open."""
+    await session.fetchrow(_WAIT, due.merchant_id, due.order_id, due.card_refund_id, due.lease, at)
 
 
 async def unsent(session: Session, merchant_id: UUID, order_id: UUID) -> tuple[CardRefund, ...]:
-    """Return the refunds of an order that are surely not on the card: they failed, or no rail was asked for them."""
+    """Return the refunds of an order that are surely not on the card: they failed, or no rail was asked for them.
+
+    The amounts are what is left to refund.
+    """
     return tuple(CardRefund(*row) for row in await session.fetch(_UNSENT, merchant_id, order_id))
 
 
@@ -166,7 +196,7 @@ async def borne(session: Session, merchant_id: UUID, order_id: UUID, charge_id: 
 
 async def try_again(session: Session, due: DueRefund, at: datetime, reason: str) -> None:
     """Record that the rail did not answer. The refund is retried at `at`."""
-    await session.fetchrow(_AGAIN, due.merchant_id, due.order_id, due.card_refund_id, at, reason)
+    await session.fetchrow(_AGAIN, due.merchant_id, due.order_id, due.card_refund_id, due.lease, at, reason)
 
 
 async def failed_refunds(session: Session, limit: int) -> list[FailedRefund]:

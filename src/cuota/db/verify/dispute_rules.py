@@ -53,17 +53,10 @@ def undecided(disputes: list[StoredDispute]) -> int:
 def returned_by_networks(disputes: list[StoredDispute], ledger: list[Transfer]) -> Counter[UUID]:
     """Return the cents of each charge that lost chargebacks returned, without the part that Cuota bears beyond the plan."""
     parts = Counter[UUID]()
-    voids = iter([t.amount for t in ledger if t.posting == "chargeback_void"])
     for each in disputes:
         if each.is_chargeback and each.outcome == "lost" and each.charge_id is not None:
-            own = Counter[str]()
-            for t in ledger:
-                if t.cause == each.movement_id:
-                    own[t.posting] += t.amount
-            back = own["dispute_lost"] + own["fee_returned"]
-            # A chargeback that was neither refunded whole nor lost by Cuota has voided its rest. The void has another cause.
-            voided = each.amount > back + own["chargeback_loss"]
-            parts[each.charge_id] += back + (next(voids, 0) if voided else 0)
+            own = [t for t in ledger if t.cause == each.movement_id and t.posting == "chargeback_loss"]
+            parts[each.charge_id] += each.amount - sum(t.amount for t in own)
     return parts
 
 

@@ -122,21 +122,16 @@ def _card_refunds(
     facts: dict[str, Any], posted: Counter[tuple[Any, str]], expected: Counter[tuple[Any, str]]
 ) -> Disagreements:
     for refund_id, _, amount, state in facts["returning"]:
-        gone = amount if state == "succeeded" else 0
+        by_bank = posted[refund_id, "refund_charged_back"]
+        left = amount - by_bank
+        gone = left if state == "succeeded" else 0
         expected[refund_id, "card_refund"] += gone
         # A refund that failed after it had succeeded is posted in both directions.
         returned = posted[refund_id, "card_refund"] - posted[refund_id, "card_refund_failed"]
-        if returned != gone or posted[refund_id, "card_refund"] not in {0, amount}:
-            yield (
-                f"card_refunds {refund_id}",
-                f"{state} {amount}, the ledger says {returned}",
-            )
-        by_bank = amount if state == "charged_back" else 0
-        if posted[refund_id, "refund_charged_back"] != by_bank:
-            yield (
-                f"card_refunds {refund_id}",
-                f"{state} {amount}, the ledger says {posted[refund_id, 'refund_charged_back']} by a chargeback",
-            )
+        if returned != gone or posted[refund_id, "card_refund"] not in {0, left, amount}:
+            yield f"card_refunds {refund_id}", f"{state} {amount}, the ledger says {returned}"
+        if by_bank > amount or (by_bank == amount) != (state == "charged_back"):
+            yield f"card_refunds {refund_id}", f"{state} {amount}, the ledger says {by_bank} by a chargeback"
 
 
 def _balances(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
@@ -144,11 +139,15 @@ def _balances(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
     if facts["status"] != "Approved":
         return
     paid = sum(amount for _, _, amount, state in facts["charged"] if state == "succeeded")
-    gone = sum(amount for _, _, amount, state in facts["returning"] if state == "succeeded")
+    by_bank = Counter[Any]()
+    for transfer in ledger:
+        by_bank[transfer.cause] += transfer.amount if transfer.posting == "refund_charged_back" else 0
+    left = [(amount - by_bank[refund], state) for refund, _, amount, state in facts["returning"]]
+    gone = sum(amount for amount, state in left if state == "succeeded")
     merchant_fee = fees.posted(ledger, "merchant_fee") - fees.posted(ledger, "merchant_fee_returned")
     plan = [Installment(*row) for row in facts["plan"]]
     unpaid = sum(item.total for item in owed(plan))
-    waiting = sum(amount for _, _, amount, state in facts["returning"] if state in {"pending", "failed"})
+    waiting = sum(amount for amount, state in left if state in {"pending", "failed"})
     disputes = dispute_rules.disputes_of(facts)
     withheld = facts["disputed"] + facts["charged_back"]
     derived = {

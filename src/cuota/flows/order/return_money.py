@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from cuota.core.order.card_refund import CHARGED_BACK, settle_card_refund
+from cuota.core.order.card_refund import cover, settle_card_refund
 from cuota.core.order.job import CardRefund
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
@@ -61,16 +62,9 @@ async def return_money(context: Context) -> int:
 
 
 async def _return_one(context: Context, due: DueRefund) -> None:
-    standing = await charges.standing(context.pool, due)
-    if standing is None:
-        return
     # A refund that a rail may have been asked for is asked for again, because its result must become known.
-    if due.unasked and standing.disputed:
-        # If the chargeback is lost, the consumer has the money already, and the refund is not sent.
-        await charges.wait(context.pool, due, context.now() + LONGEST_WAIT)
-        return
-    if due.unasked and standing.borne >= due.amount:
-        await _record(context, due, CHARGED_BACK)
+    if due.unasked and not await charges.ask(context.pool, due):
+        await _hold_back(context, due)
         return
     asked = RefundRequest(
         due.card_refund_id, due.charge_id, due.card_token, due.amount, due.merchant_id, due.order_id
@@ -89,17 +83,40 @@ async def _return_one(context: Context, due: DueRefund) -> None:
     await _record(context, due, None if answer.approved else answer.reason or "declined")
 
 
-async def _record(context: Context, due: DueRefund, reason: str | None) -> None:
-    """Record the result of a refund. `reason` says why the money is not on the card; None if it is."""
+async def _hold_back(context: Context, due: DueRefund) -> None:
+    """Handle a refund whose payment the card's bank took back, or may take back: the consumer gets the money once."""
+    standing = await charges.standing(context.pool, due)
+    if standing is None:
+        return
+    if standing.disputed:
+        await charges.wait(context.pool, due, context.now() + LONGEST_WAIT)
+        return
     asked = CardRefund(due.card_refund_id, due.charge_id, due.amount)
 
+    def decide(found: _Refunding) -> Outcome | None:
+        return cover(found.order, asked, found.borne, context.now()) if found.pending else None
+
+    # What the chargeback did not return is sent after the lease of this claim.
+    await settle(context, due.merchant_id, due.order_id, decide, _reading(due))
+
+
+def _reading(
+    due: DueRefund, *, on_card: bool = False
+) -> Callable[[Session, UUID, UUID], Awaitable[_Refunding | None]]:
     async def read(session: Session, merchant_id: UUID, order_id: UUID) -> _Refunding | None:
         found = await orders.read_with_plan(session, merchant_id, order_id)
         # Read this after the order: if the refund is recorded in between, the order's version is stale and nothing is
         # saved.
         pending = await charges.still_pending(session, due)
-        lost = await charges.borne(session, merchant_id, order_id, due.charge_id) if reason else 0
+        lost = 0 if on_card else await charges.borne(session, merchant_id, order_id, due.charge_id)
         return None if found is None else _Refunding(found.order, pending, lost)
+
+    return read
+
+
+async def _record(context: Context, due: DueRefund, reason: str | None) -> None:
+    """Record the result of a refund. `reason` says why the money is not on the card; None if it is."""
+    asked = CardRefund(due.card_refund_id, due.charge_id, due.amount)
 
     def decide(found: _Refunding) -> Outcome | None:
         # The refund is not pending: another worker recorded the answer, or our own earlier save did and we lost its
@@ -108,4 +125,4 @@ async def _record(context: Context, due: DueRefund, reason: str | None) -> None:
             return None
         return settle_card_refund(found.order, asked, reason, context.now(), found.borne)
 
-    await settle(context, due.merchant_id, due.order_id, decide, read)
+    await settle(context, due.merchant_id, due.order_id, decide, _reading(due, on_card=reason is None))
