@@ -11,7 +11,7 @@ from support.faults.struck_shop import ACTIONS, HANG_SECONDS, Shop
 
 pytestmark = pytest.mark.faults
 
-PUBLISH, CLAIM, RECORD = "INTO feed (", "tries = d.tries + 1", "INTO delivery_attempts"
+PUBLISH, CLAIM, RECORD = "INTO feed (", "tries = least(d.tries + 1", "INTO delivery_attempts"
 MOMENTS = {
     "before it is published": ("before", "sql", PUBLISH),
     "after it is published": ("after", "sql", PUBLISH),
