@@ -51,14 +51,17 @@ async def test_the_history_covers_all_merchants(own: Own) -> None:
     assert (found.history, found.surname) == (past, PROFILE.surname)
 
 
-async def test_an_unpaid_installment_is_overdue_and_counts_as_late_once_it_is_paid(own: Own) -> None:
+async def test_an_installment_whose_charge_failed_is_overdue_and_counts_as_late_once_it_is_paid(
+    own: Own,
+) -> None:
     phone = phone_number()
     order = await own.merchant.create("100.00")
     await complete(own.service, own.merchant.merchant_id, order, phone=phone)
     async with own.service.clock.moved(days=16):
-        found = (await seen(own, phone)).history
-        assert (found.overdue_installments, found.late_installments, found.days_known) == (1, 0, 16)
         async with own.owner() as owner:
+            await owner.execute("UPDATE installments SET failures = 1 WHERE number = 2")
+            found = (await seen(own, phone)).history
+            assert (found.overdue_installments, found.late_installments, found.days_known) == (1, 0, 16)
             await owner.execute(
                 "UPDATE installments SET charge_id = gen_random_uuid(), failures = 1, charge_at = NULL, remind_at = NULL"
                 " WHERE number = 2"

@@ -187,12 +187,7 @@ def lose_chargeback(
     after = planned(cutting, moved)
     moves = _moves_of_loss(part, cause, void_id, now)
     released = 0 if part.refunded else dispute.withheld
-    done = replace(
-        closed(dispute, DisputeOutcome.LOST, now),
-        movement_id=cause,
-        release_id=cause if released else None,
-        decided_at=dispute.decided_at or now,
-    )
+    done = _lost(dispute, cause, released, now)
     earlier = claims.borne.get(dispute.charge_id, 0) if dispute.charge_id else 0
     covering, settled = covered(unsent_of(claims, dispute.charge_id), earlier + part.rest)
     return_fee = fee_to_return(fees.terms, fees.paid, order.refunded + part.refunded) if part.refunded else 0
@@ -214,6 +209,15 @@ def lose_chargeback(
         notices=_ask_for_card(after, now, new_id) if dispute.charge_id in claims.of_card else (),
         events=(*shrunk.events, *_events_of_loss(dispute, moves, step.event, released)),
         at=now,
+    )
+
+
+def _lost(dispute: Dispute, cause: UUID, released: int, now: datetime) -> Dispute:
+    return replace(
+        closed(dispute, DisputeOutcome.LOST, now),
+        movement_id=cause,
+        release_id=cause if released else None,
+        decided_at=dispute.decided_at or now,
     )
 
 

@@ -73,14 +73,9 @@ async def report_chargeback(context: Context, due: DueEvent, *, closes: bool) ->
             extra={"facts": {"orderId": str(due.order_id), "event": due.event_id, "status": due.status}},
         )
         return
-    now = context.now()
-    report = ChargebackReport(
-        due.charge_id,
-        REASONS.get(due.reason or "", DisputeReason.OTHER),
-        due.amount,
-        due.reference,
-        due.respond_by or now + USUAL_DEADLINE,
-    )
+    reason = REASONS.get(due.reason or "", DisputeReason.OTHER)
+    respond_by = due.respond_by or context.now() + USUAL_DEADLINE
+    report = ChargebackReport(due.charge_id, reason, due.amount, due.reference, respond_by)
     dispute_id = context.new_id()
 
     def begin(read: ChargedBackOrder) -> Outcome | None:
