@@ -116,7 +116,7 @@ _NOT_ON_CITUS: dict[str, tuple[str, ...]] = {
         "web/pages/account/test_plans.py::test_a_payment_in_progress_says_so_and_has_no_second_button",
         "web/pages/desk/test_bank.py::test_a_mail_that_cannot_be_sent_is_retried",
         "web/pages/desk/test_sorting.py::test_disputes_are_sorted_by_time_amount_or_deadline",
-        "db/risk/test_history.py::test_an_unpaid_installment_is_overdue_and_counts_as_late_once_it_is_paid",
+        "db/risk/test_history.py::test_an_installment_whose_charge_failed_is_overdue_and_counts_as_late_once_it_is_paid",
         "db/risk/test_history.py::test_the_whole_order_counts_as_owed_while_its_card_is_charged",
         "db/risk/test_history.py::test_the_history_lists_the_reserved_orders_that_it_has_counted",
     ),
