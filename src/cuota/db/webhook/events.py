@@ -30,9 +30,9 @@ _FEED = "INSERT INTO feeds (merchant_id, last_position) VALUES ($1, 0) ON CONFLI
 _PUBLISH = """
 WITH mine AS (
     SELECT last_position FROM feeds WHERE merchant_id = $1 FOR UPDATE SKIP LOCKED
-), registered AS MATERIALIZED (
-    SELECT w.endpoint_id, w.url FROM mine m JOIN webhook_endpoints w ON w.merchant_id = $1 AND w.state <> 'deleted'
-    ORDER BY w.endpoint_id FOR SHARE OF w
+), registered AS (
+    SELECT w.endpoint_id, w.url FROM webhook_endpoints w WHERE w.merchant_id = $1 AND w.state <> 'deleted'
+    ORDER BY w.endpoint_id FOR SHARE
 ), taken AS (
     DELETE FROM outbox o USING mine WHERE o.merchant_id = $1 AND (o.order_id, o.sequence) IN (
         SELECT order_id, sequence FROM outbox WHERE merchant_id = $1 ORDER BY order_id, sequence LIMIT $2
