@@ -13,11 +13,22 @@ Command = Callable[[argparse.Namespace], int]
 Add = Callable[..., argparse.ArgumentParser]
 
 
-def stated_reason(text: str) -> str:
+def _stated_reason(text: str) -> str:
     """Read the reason that an operator gives for the log."""
     if not (said := " ".join(text.split())):
         raise argparse.ArgumentTypeError("give a reason, in a few words; the log keeps the reason")
     return said
+
+
+def add_reason(parser: argparse.ArgumentParser, text: str = "for the log") -> None:
+    """Add the required option `--reason`. `text` says what the reason is about."""
+    parser.add_argument(
+        "--reason",
+        required=True,
+        type=_stated_reason,
+        metavar="TEXT",
+        help=f"{text}; at most 500 characters",
+    )
 
 
 def adder(under: Any) -> Add:

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from cuota.commands.common import changes, require_database, run, show
-from cuota.commands.parsers import Add, adder, stated_reason
+from cuota.commands.parsers import Add, add_reason, adder
 from cuota.core import money
 from cuota.core.order.order import LOOK_UP_AFTER
 from cuota.db.plan import rail_figures
@@ -148,10 +148,4 @@ def register(add: Add) -> None:
     more = adder(parser.add_subparsers(metavar="COMMAND"))
     done = more("settle", settle, "mark a refund made elsewhere, or one that failed later, as dealt with")
     done.add_argument("event", metavar="EVENT", help="the event's id, as `cuota rails` shows it")
-    done.add_argument(
-        "--reason",
-        required=True,
-        type=stated_reason,
-        metavar="TEXT",
-        help="what you did about the refund, for the log; at most 500 characters",
-    )
+    add_reason(done, "what you did about the refund, for the log")

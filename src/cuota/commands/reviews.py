@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from cuota.commands.common import changes, command_user, run, show
-from cuota.commands.parsers import Add, stated_reason
+from cuota.commands.parsers import Add, add_reason
 from cuota.core import money
 from cuota.core.instant import timestamp
 from cuota.core.order.order import Order
@@ -112,10 +112,4 @@ def register(add: Add) -> None:
     ):
         parser = add(name, command, text)
         parser.add_argument("order", metavar="ORDER", help="the order's id, or the merchant's reference")
-        parser.add_argument(
-            "--reason",
-            required=True,
-            type=stated_reason,
-            metavar="TEXT",
-            help="for the log; at most 500 characters",
-        )
+        add_reason(parser)

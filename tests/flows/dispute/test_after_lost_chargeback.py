@@ -141,21 +141,11 @@ async def test_a_card_that_is_given_after_a_lost_chargeback_pays_each_payment_on
     detail = await manage_plan.find_plan(context, context.vault.consumer_id(PHONE), *ids)
     assert detail is not None
     assert manage_plan.overdue(context, detail) == []
-    token = await token_of(context, read_card("5555555555554444", "12/39", "123", context.now().date()))
-    await manage_plan.change_card(context, detail, token, 0, Asker(PHONE))
+    await new_card(own, shop, order)
     agreed = await plans.read(context.pool, *ids)
     assert agreed is not None
     assert [item.state for item in agreed.found.plan[1:]] == ["scheduled"] * 3
-    for _ in range(30):
-        own.service.clock.ahead += timedelta(days=3)
-        await settle_all_due(own.context)
-    agreed = await plans.read(context.pool, *ids)
-    assert agreed is not None
-    assert [item.state for item in agreed.found.plan[1:]] == ["paid"] * 3
-    paid = await context.pool.fetch(
-        "SELECT created_at FROM charges WHERE state = 'succeeded' ORDER BY created_at"
-    )
-    assert len({row["created_at"].date() for row in paid}) == 4
+    await paid_on_three_days(own, shop, order)
 
 
 async def new_card(own: Own, shop: Merchant, order: dict[str, Any]) -> None:

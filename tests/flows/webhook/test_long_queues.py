@@ -17,8 +17,7 @@ STATES = "SELECT array_agg(state ORDER BY position) FROM deliveries WHERE receiv
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """A statement changes at most two deliveries."""
-    monkeypatch.setattr(endpoints, "MOVED_AT_ONCE", 2)
-    monkeypatch.setattr(replays, "PARKED_AT_ONCE", 2)
+    monkeypatch.setattr(endpoints, "AT_ONCE", 2)
     monkeypatch.setattr(replays, "POSITIONS_AT_ONCE", 2)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-from cuota.core.dispute.claims import Claims, closed, less_open, planned, resumed, shrink, unsent_of
+from cuota.core.dispute.claims import Claims, closed, less_open, planned, resumed, shrink
 from cuota.core.dispute.close_dispute import MerchantFees, lost_movement
 from cuota.core.dispute.dispute import (
     Dispute,
@@ -145,7 +145,7 @@ def _missing(claims: Claims, charge_id: UUID | None, reason: DisputeReason, amou
     """Return the cents of a chargeback that replace refunds of the shop which did not arrive. The shop has paid them already."""
     if reason is not DisputeReason.NOT_REFUNDED:
         return 0
-    return min(amount, sum(each.amount for each in unsent_of(claims, charge_id)))
+    return min(amount, sum(each.amount for each in claims.unsent_of(charge_id)))
 
 
 def _parts(order: Order, dispute: Dispute, item: Installment | None, missing: int) -> _Parts:
@@ -189,7 +189,7 @@ def lose_chargeback(
     released = 0 if part.refunded else dispute.withheld
     done = _lost(dispute, cause, released, now)
     earlier = claims.borne.get(dispute.charge_id, 0) if dispute.charge_id else 0
-    covering, settled = covered(unsent_of(claims, dispute.charge_id), earlier + part.rest)
+    covering, settled = covered(claims.unsent_of(dispute.charge_id), earlier + part.rest)
     return_fee = fee_to_return(fees.terms, fees.paid, order.refunded + part.refunded) if part.refunded else 0
     return Outcome(
         order=left,

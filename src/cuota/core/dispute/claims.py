@@ -58,10 +58,9 @@ class Claims:
                 taken[each.charge_id] += each.amount
         return dict(taken)
 
-
-def unsent_of(claims: Claims, charge_id: UUID | None) -> list[CardRefund]:
-    """Return the refunds of a charge that are surely not on the card."""
-    return [each for each in claims.unsent if each.charge_id == charge_id]
+    def unsent_of(self, charge_id: UUID | None) -> list[CardRefund]:
+        """Return the refunds of a charge that are surely not on the card."""
+        return [each for each in self.unsent if each.charge_id == charge_id]
 
 
 def planned(plan: Sequence[Installment], changes: Sequence[Installment]) -> tuple[Installment, ...]:

@@ -104,6 +104,7 @@ FROM merchants m CROSS JOIN past CROSS JOIN charging CROSS JOIN declined
     LEFT JOIN reviews v ON v.merchant_id = $1 AND v.order_id = $2
 WHERE m.merchant_id = $1
 """
+# Both statements take the same values, so this one returns the time, which it does not need.
 _READ_PAST = f"""{_PAST} SELECT past.*, charging.whole AS charging, declined.orders AS declined, $4::timestamptz AS at
     FROM past CROSS JOIN charging CROSS JOIN declined"""
 _LOCK = "SELECT 1 FROM consumer_exposure WHERE consumer_id = $1 FOR UPDATE"

@@ -22,11 +22,11 @@ _READ = f"SELECT {_COLUMNS} FROM webhook_endpoints WHERE merchant_id = $1 AND en
 _LOCK = f"{_READ} FOR NO KEY UPDATE"
 _UPDATE = """UPDATE webhook_endpoints SET url = $3, description = $4, state = $5, secret = $6, old_secret = $7,
     old_secret_ends_at = $8 WHERE merchant_id = $1 AND endpoint_id = $2 AND state <> 'deleted' RETURNING 1"""
-# A queue may have 500,000 deliveries, more than one statement can change in time. So this moves only the beginning of the queue, and
-# a claim reads the endpoint's address (deliveries.py). Locks the rows in the order of their key, like every statement on several
-# deliveries.
-MOVED_AT_ONCE = 2000
-_MOVE = """WITH first AS MATERIALIZED (
+# A queue may have 500,000 deliveries, more than one statement can change in time. So a change moves, and a removal parks
+# (replays.py), only the first AT_ONCE deliveries; a claim reads the endpoint's address and state (deliveries.py).
+AT_ONCE = 2000
+# The first $4 pending deliveries of an endpoint, locked in the order of their key, like by every statement on several deliveries.
+FIRST_PENDING = """WITH first AS MATERIALIZED (
     SELECT order_id, sequence FROM deliveries WHERE merchant_id = $1 AND receiver = $2 AND state = 'pending'
     ORDER BY host, try_at, position LIMIT $4
 ), held AS MATERIALIZED (
@@ -35,6 +35,8 @@ _MOVE = """WITH first AS MATERIALIZED (
             WHERE d.merchant_id = $1 AND d.order_id = f.order_id AND d.receiver = $2 AND d.sequence = f.sequence
                 AND d.try_at IS NOT NULL LIMIT 1 FOR NO KEY UPDATE) d
 )
+"""
+_MOVE = f"""{FIRST_PENDING}
 UPDATE deliveries d SET url = $3, host = split_part($3, '/', 3)
     FROM held h WHERE d.merchant_id = $1 AND d.order_id = h.order_id AND d.receiver = $2 AND d.sequence = h.sequence"""
 _SECRETS = """SELECT w.endpoint_id, w.secret, w.old_secret, w.old_secret_ends_at, m.webhook_secret, m.signing_secret,
@@ -119,7 +121,7 @@ async def update(session: Session, endpoint: Endpoint) -> None:
 
 async def move(session: Session, endpoint: Endpoint) -> None:
     """Give the first pending deliveries the endpoint's new address. Call this in the transaction of the change."""
-    await session.fetchrow(_MOVE, endpoint.merchant_id, endpoint.endpoint_id, endpoint.url, MOVED_AT_ONCE)
+    await session.fetchrow(_MOVE, endpoint.merchant_id, endpoint.endpoint_id, endpoint.url, AT_ONCE)
 
 
 async def secrets_of(session: Session, merchant_id: UUID) -> Secrets:

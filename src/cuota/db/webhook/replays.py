@@ -11,6 +11,7 @@ from uuid import UUID
 from cuota.db.deadlock import PAUSE_SECONDS
 from cuota.db.pool import CONNECT_SECONDS, STATEMENT_SECONDS, WAIT_SECONDS
 from cuota.db.session import Session
+from cuota.db.webhook import endpoints
 from cuota.db.webhook.deliveries import LEASE
 
 # A replay does not touch deliveries that a worker has claimed. A worker may claim a row after the replay read its `now`, while the
@@ -53,16 +54,7 @@ INSERT INTO deliveries
     FROM feed f CROSS JOIN known k
     WHERE f.merchant_id = $1 AND f.position > $4 AND f.position <= $5
     ORDER BY f.order_id, f.sequence ON CONFLICT DO NOTHING RETURNING 1"""
-PARKED_AT_ONCE = 2000
-_PARK = """WITH first AS MATERIALIZED (
-    SELECT order_id, sequence FROM deliveries WHERE merchant_id = $1 AND receiver = $2 AND state = 'pending'
-    ORDER BY host, try_at, position LIMIT $4
-), held AS MATERIALIZED (
-    SELECT d.order_id, d.sequence FROM (SELECT order_id, sequence FROM first ORDER BY order_id, sequence) f
-        CROSS JOIN LATERAL (SELECT d.order_id, d.sequence FROM deliveries d
-            WHERE d.merchant_id = $1 AND d.order_id = f.order_id AND d.receiver = $2 AND d.sequence = f.sequence
-                AND d.try_at IS NOT NULL LIMIT 1 FOR NO KEY UPDATE) d
-)
+_PARK = f"""{endpoints.FIRST_PENDING}
 UPDATE deliveries d SET state = 'parked', try_at = NULL, settled_at = $3, claimed_by = NULL
     FROM held h WHERE d.merchant_id = $1 AND d.order_id = h.order_id AND d.receiver = $2 AND d.sequence = h.sequence
     RETURNING 1"""
@@ -92,8 +84,8 @@ async def send_again(
 
 
 async def park(session: Session, merchant_id: UUID, receiver: UUID, now: datetime) -> int:
-    """Park the first PARKED_AT_ONCE pending deliveries of a removed endpoint. Return how many were parked.
+    """Park the first `endpoints.AT_ONCE` pending deliveries of a removed endpoint. Return how many were parked.
 
     Call this in the transaction that removes the endpoint. Nothing claims the rest of a longer queue any more, and a job parks it.
     """
-    return len(await session.fetch(_PARK, merchant_id, receiver, now, PARKED_AT_ONCE))
+    return len(await session.fetch(_PARK, merchant_id, receiver, now, endpoints.AT_ONCE))
