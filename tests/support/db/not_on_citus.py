@@ -59,6 +59,7 @@ _NOT_ON_CITUS: dict[str, tuple[str, ...]] = {
         "db/test_old_rows.py::test_a_sweep_leaves_a_locked_row_to_the_next_run_and_does_not_wait_for_it",
     ),
     _WATCHES: (
+        "flows/webhook/test_endpoint_changes.py",
         "flows/merchant/test_names.py",
         "flows/webhook/test_lock_order.py::test_two_replays_to_a_new_receiver_add_its_deliveries_in_the_order_of_their_key",
         "flows/desk/test_team_locks.py::test_an_owner_is_not_locked_while_the_change_waits_for_a_person_with_a_lower_id",
@@ -104,6 +105,7 @@ _NOT_ON_CITUS: dict[str, tuple[str, ...]] = {
         "db/test_verify_write_offs.py::test_a_write_off_before_its_day_is_found",
     ),
     _REFUSED: (
+        "flows/dispute/test_refund_and_chargeback.py::test_a_refund_that_the_previous_release_may_have_sent_is_not_taken_for_unsent",
         "flows/payout/test_close_batches.py::test_the_database_refuses_a_second_payout_of_the_same_line",
         "flows/payout/test_payout_edges.py::test_the_database_refuses_to_change_what_a_payout_pays[account_id]",
         "flows/payout/test_settlement_lines.py::test_a_capture_and_a_refund_have_one_line_each_with_the_reference_and_the_event",
