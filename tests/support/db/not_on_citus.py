@@ -105,6 +105,8 @@ _NOT_ON_CITUS: dict[str, tuple[str, ...]] = {
         "db/test_verify_write_offs.py::test_a_write_off_before_its_day_is_found",
     ),
     _REFUSED: (
+        "db/test_verify_work.py::test_work_without_a_time_is_found[UPDATE orders SET due_at = greatest",
+        "db/test_verify_work.py::test_work_without_a_time_is_found[UPDATE orders SET charging = gen_random_uuid()",
         "flows/dispute/test_refund_and_chargeback.py::test_a_refund_that_the_previous_release_may_have_sent_is_not_taken_for_unsent",
         "flows/payout/test_close_batches.py::test_the_database_refuses_a_second_payout_of_the_same_line",
         "flows/payout/test_payout_edges.py::test_the_database_refuses_to_change_what_a_payout_pays[account_id]",

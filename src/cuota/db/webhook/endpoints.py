@@ -26,7 +26,7 @@ _UPDATE = """UPDATE webhook_endpoints SET url = $3, description = $4, state = $5
 # (replays.py), only the first AT_ONCE deliveries; a claim reads the endpoint's address and state (deliveries.py).
 AT_ONCE = 2000
 # The first $4 pending deliveries of an endpoint, locked in the order of their key, like by every statement on several deliveries.
-FIRST_PENDING = """WITH first AS MATERIALIZED (
+FIRST_PENDING = """first AS MATERIALIZED (
     SELECT order_id, sequence FROM deliveries WHERE merchant_id = $1 AND receiver = $2 AND state = 'pending'
     ORDER BY host, try_at, position LIMIT $4
 ), held AS MATERIALIZED (
@@ -36,7 +36,7 @@ FIRST_PENDING = """WITH first AS MATERIALIZED (
                 AND d.try_at IS NOT NULL LIMIT 1 FOR NO KEY UPDATE) d
 )
 """
-_MOVE = f"""{FIRST_PENDING}
+_MOVE = f"""WITH {FIRST_PENDING}
 UPDATE deliveries d SET url = $3, host = split_part($3, '/', 3)
     FROM held h WHERE d.merchant_id = $1 AND d.order_id = h.order_id AND d.receiver = $2 AND d.sequence = h.sequence"""
 _SECRETS = """SELECT w.endpoint_id, w.secret, w.old_secret, w.old_secret_ends_at, m.webhook_secret, m.signing_secret,

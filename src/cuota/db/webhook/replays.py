@@ -54,7 +54,7 @@ INSERT INTO deliveries
     FROM feed f CROSS JOIN known k
     WHERE f.merchant_id = $1 AND f.position > $4 AND f.position <= $5
     ORDER BY f.order_id, f.sequence ON CONFLICT DO NOTHING RETURNING 1"""
-_PARK = f"""{endpoints.FIRST_PENDING}
+_PARK = f"""WITH {endpoints.FIRST_PENDING}
 UPDATE deliveries d SET state = 'parked', try_at = NULL, settled_at = $3, claimed_by = NULL
     FROM held h WHERE d.merchant_id = $1 AND d.order_id = h.order_id AND d.receiver = $2 AND d.sequence = h.sequence
     RETURNING 1"""
