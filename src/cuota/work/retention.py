@@ -1,6 +1,6 @@
 """The retention job: delete data that has reached its age limit, in small batches.
 
-The limits are settings; docs/retention.md gives the reasons.
+Most limits are settings; docs/retention.md gives the reasons.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ from datetime import datetime, timedelta
 from cuota.core.order.order import Status
 from cuota.db.privacy import retention
 from cuota.flows.context import Context
+
+# A statement is saved within seconds after its files.
+UNSAVED_FILES_DAYS = 1
 
 
 async def keep_terms(context: Context) -> int:
@@ -25,4 +28,5 @@ async def keep_terms(context: Context) -> int:
     # The letter about a declined order needs the name and address that the consumer entered.
     done += await retention.forget_consumers(pool, declined)
     done += await retention.forget_messages(pool, before(settings.keep_messages_days))
+    done += await retention.forget_unsaved_files(pool, before(UNSAVED_FILES_DAYS))
     return done + await retention.forget_attempts(pool, before(settings.keep_attempts_days))

@@ -8,11 +8,15 @@ from uuid import UUID
 
 import pytest
 
+from cuota.core.dispute.dispute import DisputeParty
+from cuota.core.dispute.evidence import EvidenceFile
 from cuota.db.privacy import retention
 from cuota.db.verify.recalculate import verify
 from cuota.flows.checkout.leave_checkout import leave_checkout
+from cuota.flows.dispute.evidence import store_evidence
 from cuota.flows.plan.send_messages import send_messages
 from cuota.work.retention import keep_terms
+from support.disputes import captured, disputed
 from support.flows.due import settle_all_due
 from support.flows.people import PERSON, PHONE, PREFILL, WORDS, bought, words_left
 from support.makers import checkout, complete
@@ -138,3 +142,23 @@ async def test_an_order_that_never_ends_does_not_prevent_the_deletion_of_others(
     await kept(own)
     assert (await own.merchant.read(ended))["consumer"] is None
     assert (await own.merchant.read(stuck))["orderStatus"] == "Created"
+
+
+async def test_the_files_of_a_dispute_that_was_never_saved_are_deleted_after_a_day(own: Own) -> None:
+    file = EvidenceFile("note.txt", "text/plain", b"Nothing came.")
+    saved = await disputed(own.merchant, await captured(own.merchant), 4000, files=(file,))
+    # Simulate a service that was killed before it saved the dispute.
+    dispute_id = own.context.new_id()
+    ids = own.merchant.merchant_id, dispute_id
+    await store_evidence(own.context, *ids, DisputeParty.CONSUMER, "Look", (file, file))
+
+    async def files_of() -> set[UUID]:
+        async with own.owner() as owner:
+            return {row["dispute_id"] for row in await owner.fetch("SELECT dispute_id FROM dispute_files")}
+
+    own.service.clock.ahead += timedelta(hours=23)
+    await kept(own)
+    assert await files_of() == {saved.dispute_id, dispute_id}
+    own.service.clock.ahead += timedelta(hours=2)
+    assert await kept(own)
+    assert await files_of() == {saved.dispute_id}

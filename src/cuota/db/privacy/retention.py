@@ -47,6 +47,17 @@ _ATTEMPTS = """DELETE FROM delivery_attempts WHERE merchant_id = $1
     AND (order_id, sequence, receiver, number) IN (
     SELECT order_id, sequence, receiver, number FROM delivery_attempts WHERE merchant_id = $1 AND at < $2
     ORDER BY at LIMIT $3 FOR UPDATE SKIP LOCKED) RETURNING 1"""
+# The files of a statement are stored before the statement. If the service is killed in between, no erasure finds the files.
+_MERCHANTS_WITH_UNSAVED_FILES = f"""
+SELECT f.merchant_id FROM {_MERCHANTS} f CROSS JOIN LATERAL (SELECT 1 FROM dispute_files t
+    WHERE t.merchant_id = f.merchant_id AND t.created_at < $1 AND NOT EXISTS (SELECT FROM dispute_evidence e
+        WHERE e.merchant_id = f.merchant_id AND e.dispute_id = t.dispute_id AND e.evidence_id = t.evidence_id) LIMIT 1) old
+"""
+_UNSAVED_FILES = """DELETE FROM dispute_files WHERE merchant_id = $1 AND (evidence_id, number) IN (
+    SELECT t.evidence_id, t.number FROM dispute_files t WHERE t.merchant_id = $1 AND t.created_at < $2
+        AND NOT EXISTS (SELECT FROM dispute_evidence e
+            WHERE e.merchant_id = $1 AND e.dispute_id = t.dispute_id AND e.evidence_id = t.evidence_id)
+    ORDER BY t.created_at LIMIT $3 FOR UPDATE OF t SKIP LOCKED) RETURNING 1"""
 _OLD_CONSUMERS = """SELECT consumer_id, updated_at FROM consumers WHERE updated_at < $1 AND updated_at > $2
     ORDER BY updated_at LIMIT $3"""
 _WITH_PLANS = "SELECT DISTINCT consumer_id FROM plans WHERE consumer_id = ANY ($1::uuid[])"
@@ -92,6 +103,11 @@ async def forget_messages(pool: Pool, before: datetime) -> int:
 async def forget_attempts(pool: Pool, before: datetime) -> int:
     """Delete delivery attempts that were made before this time. Return how many there were."""
     return await _forget(pool, _MERCHANTS_WITH_ATTEMPTS, _ATTEMPTS, before)
+
+
+async def forget_unsaved_files(pool: Pool, before: datetime) -> int:
+    """Delete files that were stored before this time for a dispute's statement that was never saved. Return how many."""
+    return await _forget(pool, _MERCHANTS_WITH_UNSAVED_FILES, _UNSAVED_FILES, before)
 
 
 async def _forget(pool: Pool, merchants: str, some: str, before: datetime) -> int:
