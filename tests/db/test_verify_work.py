@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from cuota.db.verify.recalculate import verify
 from cuota.flows.webhook.deliver_webhooks import publish_events
 from support.disputes import disputed
+from support.flows.due import settle_all_due
+from support.makers import complete
 from support.own_service import Own
 
 
@@ -54,6 +58,37 @@ async def test_an_event_that_would_be_published_a_second_time_is_found(own: Own)
 async def test_work_without_a_time_is_found(own: Own, change: str, row: str) -> None:
     order = await own.merchant.approved("100.00")
     assert (order["orderId"], row) in await found(own, change)
+
+
+@pytest.mark.parametrize("later", ["interval '3 hours'", "interval '90 days', failures = 1"])
+async def test_a_payment_whose_charge_is_later_than_any_rule_allows_is_found(own: Own, later: str) -> None:
+    order = await own.merchant.approved("100.00")
+    change = f"UPDATE installments SET charge_at = charge_at + {later} WHERE number = 4"
+    assert await found(own, change) == [(order["orderId"], "installments")]
+
+
+async def test_a_payment_that_is_retried_or_waits_for_a_card_that_was_declined_too_often_is_no_disagreement(
+    own: Own,
+) -> None:
+    """The networks let a card wait for up to 30 days."""
+    for card in ("4000 0000 0000 0341", "5555 5555 5555 4444"):
+        order = await own.auto_merchant.create("100.00")
+        await complete(own.service, own.auto_merchant.merchant_id, order, card)
+    async with own.owner() as owner:
+        await owner.execute(
+            """INSERT INTO card_declines (card_hash, charge_hash, at, final)
+            SELECT DISTINCT card_hash, int4send(n), $1::timestamptz, false FROM plans, generate_series(1, 15) n
+            WHERE card_hash IS NOT NULL""",
+            own.context.now() + timedelta(days=13),
+        )
+        latest, waits = set(), "SELECT coalesce(max(charge_at::date - due_on), 0) FROM installments"
+        for day in range(14, 62, 2):
+            own.service.clock.ahead = timedelta(days=day, hours=12)
+            await owner.execute("UPDATE sandbox_clock SET ahead = $1", own.service.clock.ahead)
+            await settle_all_due(own.context)
+            assert (await verify(own.context.pool)).disagreements == []
+            latest.add(await owner.fetchval(waits))
+    assert max(latest) > 20
 
 
 async def test_a_refund_to_a_card_that_would_never_be_sent_is_found(own: Own) -> None:

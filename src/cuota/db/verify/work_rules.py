@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from cuota.core.installment import Installment, owed
 from cuota.core.order.order import Order, Status
+from cuota.core.plan.declines import ATTEMPTS_WITHIN
+from cuota.core.plan.payday import Days
 from cuota.db.order.columns import order_of
 
-# An order that could not be settled is postponed by a minute (db/order/due.py). The clocks of two machines may differ.
+# An order that could not be settled is postponed by a minute (db/order/due.py). The clocks of two machines may differ. A new
+# release of the time zones may move midnight by an hour.
 POSTPONED = timedelta(hours=1)
 
 
 def disagreements(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield every row without the time at which it is due, as (row, problem)."""
+    """Yield every row without the time at which it is due, or with a time that is too late, as (row, problem)."""
     order = order_of(facts)
     yield from _due(facts, order)
     yield from _charging(facts, order)
@@ -32,6 +36,25 @@ def disagreements(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
                 f"installments {item.number}",
                 f"{item.total} is unpaid, but no time says when it is charged",
             )
+        if item.charge_at is not None and facts["agreed"]:
+            latest = _latest(item, ZoneInfo(facts["time_zone"]), facts["read_at"])
+            if item.charge_at > latest:
+                yield (
+                    f"installments {item.number}",
+                    f"is charged at {item.charge_at}, the latest allowed time is {latest}",
+                )
+
+
+def _latest(item: Installment, zone: ZoneInfo, read_at: datetime) -> datetime:
+    """Return the latest time of the next charge that the rules allow.
+
+    A payment is charged on its day. A failed payment is retried within days. After its day, a payment may wait until the card
+    networks allow another attempt. Hardship, disputes and return notices move the day and the charge together.
+    """
+    day = Days(zone).charge_at(item.due_on)
+    if item.failures or day <= read_at:
+        return max(day, read_at) + ATTEMPTS_WITHIN + POSTPONED
+    return day + POSTPONED
 
 
 def _due(facts: dict[str, Any], order: Order) -> Iterator[tuple[str, str]]:
