@@ -41,7 +41,7 @@ async def _sold(command: Cuota, where: dict[str, Any]) -> Sold:
     settings = config.load({"CUOTA_DATA_DIR": str(command.data)})
     await runtime.migrated(settings, where)
     async with opened_own(settings, where) as own:
-        names = ["A-1", "A-2", "A-3", "A-4", "A-5", "TWICE"]
+        names = ["A-1", "A-2", "A-3", "A-4", "A-5", "A-6", "TWICE"]
         made = {name: await captured(own.merchant, merchantReference=name) for name in names}
         await own.auto_merchant.approved("100.00", merchantReference="TWICE")
         await own.merchant.create("50.00", merchantReference="NEW")
@@ -102,6 +102,14 @@ def test_a_dispute_is_accepted_twice_with_the_same_result(sold: Sold) -> None:
     text = sold.cuota("dispute", "accept", dispute).stdout
     assert "Status: lost (final; the money moves at once). Withheld from the merchant now: $20.00" in text
     assert "Opened for the consumer by the payment provider." in text
+
+
+def test_a_dispute_that_is_accepted_for_a_merchant_is_in_the_merchant_s_own_log(sold: Sold) -> None:
+    dispute = said(sold, "open", sold.orders["A-6"], *OPEN)["disputeId"]
+    assert said(sold, "accept", dispute)["status"] == "lost"
+    done = sold.cuota("desk", "log", "--merchant", sold.merchants[0], "--limit", "1", "--json")
+    (entry,) = json.loads(done.stdout)
+    assert (entry["action"], entry["after"]) == ("dispute.accept", {"dispute": dispute})
 
 
 def test_disputes_are_listed_newest_first_by_status_and_merchant(sold: Sold) -> None:

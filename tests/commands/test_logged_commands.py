@@ -12,13 +12,14 @@ import pytest
 from cuota import config
 from cuota.cli import _about_database
 from cuota.core.payout.bank_order import Credit
+from cuota.db.embedded.server import open_embedded
 from cuota.db.pool import FULL
 from cuota.flows.context import utc_now
 from cuota.flows.merchant.manage_merchants import find_merchant
 from cuota.rails.bank.files import FileBankRail
 from cuota.run import runtime
 from support.bank.statements import BANK_FILES, booked, statement
-from support.commands import Cuota
+from support.commands import Cuota, on_a_folder
 from support.payouts import make_payout
 
 
@@ -53,6 +54,49 @@ def test_a_command_that_changes_something_is_logged_with_its_user(
     newest = entries(cuota)[0]
     assert newest["action"].endswith(action.partition(".")[2])
     assert "user " in newest["actor"]
+
+
+def test_a_backup_and_a_rewrap_of_the_secrets_are_logged_when_they_are_done(
+    cuota: Cuota, shop: str, tmp_path: Path
+) -> None:
+    file = str(tmp_path / "whole.backup")
+    assert cuota("backup", file).returncode == 0
+    assert cuota("backup", file).returncode == 1
+    assert cuota("keys", "rewrap").returncode == 0
+    rewrap, backup = entries(cuota)[:2]
+    assert (backup["action"], backup["after"]["file"]) == ("backup", file)
+    assert (rewrap["action"], rewrap["after"]["unreadable"]) == ("keys.rewrap", "0")
+    assert "user " in backup["actor"]
+    assert "user " in rewrap["actor"]
+
+
+def test_a_migration_is_logged_if_it_changes_the_database() -> None:
+    with on_a_folder() as fresh, open_embedded(fresh.data):
+        assert fresh("migrate").returncode == 0
+        assert fresh("migrate").returncode == 0
+        (entry,) = entries(fresh)
+    assert entry["action"] == "database.migrate"
+    assert entry["after"]["migrations"].startswith("00")
+    assert "user " in entry["actor"]
+
+
+def test_each_change_of_the_sandbox_s_clock_and_its_forks_is_logged_also_after_a_rewind(cuota: Cuota) -> None:
+    commands = (
+        ("fork", "logged"),
+        ("advance", "1h"),
+        ("forget", "logged"),
+        ("fork", "logged"),
+        ("rewind", "logged"),
+    )
+    for command in commands:
+        done = cuota("time", *command)
+        assert done.returncode == 0, done.stderr
+    assert cuota("time").returncode == 0
+    rewind, forget, advance, fork = entries(cuota, "--action", "sandbox.")[:4]
+    assert (rewind["action"], rewind["subject"]) == ("sandbox.rewind", "Back to the fork logged")
+    assert (forget["action"], fork["action"]) == ("sandbox.forget", "sandbox.fork")
+    assert advance["before"]["clock"] < advance["after"]["clock"]
+    assert all("user " in each["actor"] for each in (rewind, forget, advance, fork))
 
 
 def test_files_and_reports_of_the_bank_are_logged(cuota: Cuota, tmp_path: Path) -> None:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import sys
 from pathlib import Path
+from typing import Any
 
 from cuota import config
-from cuota.commands.common import require_database, show
+from cuota.commands.common import acting, require_database, show
 from cuota.commands.parsers import Add
 from cuota.commands.place import announce, data_of
-from cuota.commands.progress import progress
+from cuota.commands.progress import ProgressReporter, progress
 from cuota.db.backup.archive import Manifest
-from cuota.run.backup import take
+from cuota.db.sandbox import clock
+from cuota.flows.operator.log_action import OperatorNote, log_done
+from cuota.run import runtime
+from cuota.run.backup import backup
 from cuota.run.restore import restore
 
 KEY_INSIDE = "This file contains the secret key: anyone who has the file can read every secret. Protect the file like the key."
@@ -40,7 +45,9 @@ def backup_database(options: argparse.Namespace) -> int:
     """`cuota backup`."""
     require_database()
     with progress("Backing up", "MiB") as report:
-        manifest = take(config.load(), options.file, report, announce)
+        settings = config.load()
+        with runtime.database(settings) as where:
+            manifest = asyncio.run(_backed_up(settings, where, options.file, report))
     size = options.file.stat().st_size
     lines = [
         f"{options.file}: {size:,} bytes, {manifest.counts['orders']} orders as of {manifest.taken_at}.",
@@ -48,6 +55,20 @@ def backup_database(options: argparse.Namespace) -> int:
     ]
     show(options, {"file": str(options.file), "bytes": size, **_facts(manifest)}, lines)
     return 0
+
+
+async def _backed_up(
+    settings: config.Settings, where: dict[str, Any], file: Path, report: ProgressReporter
+) -> Manifest:
+    manifest = await backup(settings, where, file, report, announce)
+    async with clock.connected(runtime.owner(settings, where), owner=True) as connection:
+        await log_done(connection, acting(), _note(file, manifest))
+    return manifest
+
+
+def _note(file: Path, manifest: Manifest) -> OperatorNote:
+    after = {"file": str(file.absolute()), "secretKeyInside": "yes" if manifest.has_key else "no"}
+    return OperatorNote("backup", "The whole database", "", after=after)
 
 
 def restore_database(options: argparse.Namespace) -> int:

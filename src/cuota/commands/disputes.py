@@ -19,6 +19,7 @@ from cuota.flows.dispute.find_dispute import merchant_of_dispute, order_named
 from cuota.flows.dispute.open_dispute import open_dispute
 from cuota.flows.dispute.show_dispute import ShownDispute, show_dispute
 from cuota.flows.merchant.manage_merchants import find_merchant
+from cuota.flows.operator.log_action import OperatorNote, tell_merchant
 
 MOST_SHOWN = 1000
 NO_TEXT = "Opened for the consumer by the payment provider."
@@ -59,8 +60,14 @@ def decide(options: argparse.Namespace) -> int:
 
 
 def accept(options: argparse.Namespace) -> int:
-    """`cuota dispute accept`."""
-    return _acted(options, accept_dispute, "dispute.accept")
+    """`cuota dispute accept`. The merchant's own audit log has an entry, because the command acts for the merchant."""
+
+    async def act(context: Context, merchant_id: UUID, dispute_id: UUID) -> None:
+        await accept_dispute(context, merchant_id, dispute_id)
+        note = OperatorNote("dispute.accept", f"Dispute {dispute_id}", "", after={"dispute": str(dispute_id)})
+        await tell_merchant(context, merchant_id, note)
+
+    return _acted(options, act, "dispute.accept")
 
 
 def appeal(options: argparse.Namespace) -> int:

@@ -10,11 +10,12 @@ import time
 from typing import Any
 
 from cuota import config
-from cuota.commands.common import require_database, show
+from cuota.commands.common import acting, require_database, show
 from cuota.commands.parsers import Add
 from cuota.db.sandbox import clock, forks
 from cuota.db.sealed import SEALED, forked
 from cuota.flows.context import Context
+from cuota.flows.operator.log_action import OperatorNote, log_done
 from cuota.flows.secret.rewrap_secrets import Rewrapped, rewrap, who
 from cuota.run import runtime
 
@@ -42,7 +43,15 @@ async def _rewrap(settings: config.Settings, where: dict[str, Any]) -> Rewrapped
     ):
         places: list[Any] = [(context.pool, place) for place in SEALED]
         places += await _forked(settings, context, where, stack)
-        return await rewrap(context.pool, context.vault, places, _teller())
+        found = await rewrap(context.pool, context.vault, places, _teller())
+        await log_done(context.pool, acting(), _note(found))
+        return found
+
+
+def _note(found: Rewrapped) -> OperatorNote:
+    counts = {"rewrapped": str(found.rewrapped), "unreadable": str(len(found.unreadable))}
+    after = {"key": found.key_id, **counts, "oldKeysCanBeRemoved": "yes" if found.done else "no"}
+    return OperatorNote("keys.rewrap", "The encrypted secrets", "", after=after)
 
 
 async def _forked(

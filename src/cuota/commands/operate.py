@@ -11,7 +11,7 @@ from typing import Any
 import asyncpg
 
 from cuota import config
-from cuota.commands.common import changes, require_database, run, show
+from cuota.commands.common import acting, changes, require_database, run, show
 from cuota.commands.parsers import Add
 from cuota.commands.place import announce
 from cuota.commands.progress import ProgressReporter, progress
@@ -26,9 +26,11 @@ from cuota.db.operator.operator_figures import VerifyRun
 from cuota.db.payout import sending
 from cuota.db.plan.charges import failed_refunds
 from cuota.db.pool import UnsafeDatabase
+from cuota.db.sandbox import clock
 from cuota.db.verify.recalculate import VerifyReport, verify
 from cuota.flows.context import Context, utc_now
 from cuota.flows.merchant.keys import ALGORITHMS, rotate_keys
+from cuota.flows.operator.log_action import OperatorNote, log_done
 from cuota.flows.payout.send_payouts import NO_BANK_RAIL
 from cuota.run import runtime
 
@@ -119,6 +121,7 @@ def migrate_database(options: argparse.Namespace) -> int:
             facts[turned] = asyncio.run(
                 _secured(runtime.owner(settings, where), on=options.row_security == "on")
             )
+        asyncio.run(_log(runtime.owner(settings, where), facts, options.row_security))
     lines = [
         f"{done} {name}" for done, names in facts.items() for name in names if not done.startswith(_SECURED)
     ]
@@ -126,6 +129,20 @@ def migrate_database(options: argparse.Namespace) -> int:
         lines.append(_secured_line(len(facts[turned]), on=options.row_security == "on"))
     show(options, facts, lines or ["The database is up to date."])
     return 0
+
+
+async def _log(where: dict[str, Any], facts: dict[str, list[str]], security: str | None) -> None:
+    """Write an entry into the operator's log, if anything was changed. The entry must not contain --database: it has a password."""
+    if not any(facts.values()):
+        return
+    after = {"migrations": facts["applied"][-1]} if facts["applied"] else {}
+    if facts.get("distributed"):
+        after["distributed"] = f"{len(facts['distributed'])} tables"
+    if any(names for done, names in facts.items() if done.startswith(_SECURED)):
+        after["rowSecurity"] = str(security)
+    note = OperatorNote("database.migrate", "The whole database", "", after=after)
+    async with clock.connected(where, owner=True) as connection:
+        await log_done(connection, acting(), note)
 
 
 def _secured_line(tables: int, *, on: bool) -> str:

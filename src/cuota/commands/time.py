@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import asyncpg
 
 from cuota import config
-from cuota.commands.common import require_database, show
+from cuota.commands.common import acting, require_database, show
 from cuota.commands.parsers import Add, Command, adder
 from cuota.commands.place import announce, called
 from cuota.commands.progress import progress
@@ -22,6 +22,7 @@ from cuota.core.instant import BadInstant, TargetInstant, read_instant, timestam
 from cuota.core.risk.explanation import counted
 from cuota.core.sandbox import ahead_of_real, scheduled
 from cuota.db.sandbox import clock, forks
+from cuota.flows.operator.log_action import OperatorNote, log_done
 from cuota.flows.sandbox import fork_sandbox
 from cuota.flows.sandbox.move_time import CannotMoveTime
 from cuota.run import runtime
@@ -32,8 +33,13 @@ INTERRUPTED = 130
 T = TypeVar("T")
 
 
-def run(flow: Callable[[Settings, dict[str, Any]], Awaitable[T]]) -> T:
+def run(
+    flow: Callable[[Settings, dict[str, Any]], Awaitable[T]],
+    note: Callable[[T], OperatorNote] | None = None,
+) -> T:
     """Run one flow on the sandbox's database and return its result. `where` are the arguments of a connection to it.
+
+    `note` is written into the operator's log after the flow, because a rewind replaces the log.
 
     Raises CannotMoveTime in production, and if the flow needs the owner of the tables and the settings do not name the owner.
     """
@@ -47,7 +53,11 @@ def run(flow: Callable[[Settings, dict[str, Any]], Awaitable[T]]) -> T:
             await runtime.migrated(settings, where)
             async with clock.connected(where) as connection:
                 await announce(settings, connection)
-            return await flow(settings, where)
+            result = await flow(settings, where)
+            if note is not None:
+                async with clock.connected(where) as connection:
+                    await log_done(connection, acting(), note(result))
+            return result
 
         try:
             return asyncio.run(go())
@@ -99,7 +109,7 @@ def time_advance(options: argparse.Namespace) -> int:
             span, gone = seen.target - seen.before, seen.at - seen.before
             report(gone.total_seconds(), span.total_seconds(), _on_the_way(seen))
 
-        moved = run(lambda settings, where: travel(settings, where, options.to, tell, watch))
+        moved = run(lambda settings, where: travel(settings, where, options.to, tell, watch), _moved)
     facts = {
         "from": timestamp(moved.before),
         "to": timestamp(moved.after),
@@ -120,6 +130,11 @@ def time_advance(options: argparse.Namespace) -> int:
         )
     show(options, facts, lines)
     return INTERRUPTED if moved.stopped else 0
+
+
+def _moved(moved: Advanced) -> OperatorNote:
+    before, after = {"clock": timestamp(moved.before)}, {"clock": timestamp(moved.after)}
+    return OperatorNote("sandbox.advance", "The sandbox's clock", "", before=before, after=after)
 
 
 def _summary(done: WorkDone) -> str:
@@ -192,7 +207,10 @@ def time_fork(options: argparse.Namespace) -> int:
     made = run(
         lambda settings, where: fork_sandbox.fork(
             runtime.owner(settings, where), options.name, replace=options.replace
-        )
+        ),
+        lambda made: OperatorNote(
+            "sandbox.fork", f"Fork {made.name}", "", after={"replaced": "yes"} if options.replace else None
+        ),
     )
     text = f"{made.rows} rows copied to {made.name}, at {timestamp(made.service_time)}."
     _show_copied(options, made, [text, f"To go back to this copy: {called()} time rewind {made.name}"])
@@ -201,7 +219,10 @@ def time_fork(options: argparse.Namespace) -> int:
 
 def time_rewind(options: argparse.Namespace) -> int:
     """`cuota time rewind`."""
-    back = run(lambda settings, where: fork_sandbox.rewind(runtime.owner(settings, where), options.name))
+    back = run(
+        lambda settings, where: fork_sandbox.rewind(runtime.owner(settings, where), options.name),
+        lambda back: OperatorNote("sandbox.rewind", f"Back to the fork {back.name}", ""),
+    )
     text = f"The sandbox is back at {timestamp(back.service_time)}, with the {back.rows} rows of {back.name}."
     _show_copied(options, back, [text])
     return 0
@@ -214,7 +235,10 @@ def _show_copied(options: argparse.Namespace, copied: fork_sandbox.Copied, lines
 
 def time_forget(options: argparse.Namespace) -> int:
     """`cuota time forget`."""
-    run(lambda settings, where: fork_sandbox.forget(runtime.owner(settings, where), options.name))
+    run(
+        lambda settings, where: fork_sandbox.forget(runtime.owner(settings, where), options.name),
+        lambda _: OperatorNote("sandbox.forget", f"Fork {options.name}", ""),
+    )
     show(options, {"forgotten": options.name}, [f"The fork {options.name} was deleted."])
     return 0
 

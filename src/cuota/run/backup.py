@@ -6,7 +6,6 @@ and for an external one, and its output can be read by later versions of Postgre
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import subprocess
 import zipfile
@@ -192,11 +191,3 @@ def feed(source: Any, sink: Any, copied: Callable[[bytes], None] = lambda _: Non
         sink.close()
     except BrokenPipeError:
         pass  # the reader ended; the caller checks its exit code
-
-
-def take(
-    settings: config.Settings, file: Path, told: OnProgress, begun: OnBackupBegun | None = None
-) -> Manifest:
-    """Connect to the database, starting the embedded one if necessary, and back it up."""
-    with runtime.database(settings) as where:
-        return asyncio.run(backup(settings, where, file, told, begun))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -11,9 +12,10 @@ from cuota.core.operator.person import Operator
 from cuota.core.reason import printable
 from cuota.db.operator import operator_log
 from cuota.db.operator.operator_log import OperatorEntry
+from cuota.db.sandbox import clock
 from cuota.db.session import Session
 from cuota.flows.afterwards import afterwards
-from cuota.flows.context import Context
+from cuota.flows.context import Context, new_id
 from cuota.flows.desk.record import Actor, AuditNote, record
 
 T = TypeVar("T")
@@ -68,13 +70,25 @@ async def log_action(
 
     An action that changes other tables is logged first, so that a crash never leaves an action without an entry.
     """
+    await operator_log.add(session or context.pool, _entry(context.new_id(), context.now(), actor, note))
+
+
+async def log_done(session: Session, actor: OperatorActor, note: OperatorNote) -> None:
+    """Write an entry about a command that is done. A failure is logged and not raised.
+
+    For commands on the whole database, which cannot write the entry first: the table may not exist yet, or the command replaces it.
+    """
+    with afterwards(f"{note.action} in the operator's log"):
+        at = (await clock.read(session)).now
+        await operator_log.add(session, _entry(new_id(), at, actor, note))
+
+
+def _entry(entry_id: UUID, at: datetime, actor: OperatorActor, note: OperatorNote) -> OperatorEntry:
     person = actor.person
-    entry = OperatorEntry(
-        context.new_id(), context.now(), person.person_id if person else None, actor.words,
-        actor.role, actor.address, note.action, note.about, printable(note.subject),
-        printable(note.reason), note.before, note.after,
+    return OperatorEntry(
+        entry_id, at, person.person_id if person else None, actor.words, actor.role, actor.address,
+        note.action, note.about, printable(note.subject), printable(note.reason), note.before, note.after,
     )  # fmt: skip
-    await operator_log.add(session or context.pool, entry)
 
 
 async def tell_merchant(
