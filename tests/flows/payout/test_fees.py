@@ -68,6 +68,23 @@ async def test_a_fee_that_is_not_returned_stays_with_the_provider(own: Own) -> N
     assert (await verify(own.context.pool)).disagreements == []
 
 
+async def test_a_capture_during_two_changes_of_the_terms_may_pay_by_the_terms_between_them(own: Own) -> None:
+    await give_terms(own)
+    own.service.clock.ahead += timedelta(hours=1)
+    order, name = await own.merchant.approved("100.00"), own.merchant.name
+    await change_terms(own.context, name, TermsChange(percent=400))
+    assert (await own.merchant.move(order, "capture", "100.00")).status_code == 200
+    assert await fees_of(own, order) == [("merchant_fee", 430)]
+    # Simulate a capture that read the terms just before the second change, and was saved just after it.
+    async with own.owner() as owner:
+        at = await owner.fetchval(
+            "SELECT created_at FROM movements WHERE order_id = $1", UUID(order["orderId"])
+        )
+    third = SettlementTerms(3, at, 700, 30)
+    await versions.add(own.context.pool, own.merchant.merchant_id, third, at)
+    assert (await verify(own.context.pool)).disagreements == []
+
+
 async def test_an_automatic_capture_pays_the_fee_too(own: Own) -> None:
     await give_terms(own)
     order = await own.auto_merchant.approved("100.00")
