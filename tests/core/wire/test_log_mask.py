@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -20,6 +21,8 @@ from cuota.core.wire.log_mask import (
     for_log,
     query_for_log,
 )
+from cuota.core.wire.log_shapes import SHAPES
+from cuota.web.docs.bundle import bundle
 from support.properties.steady import STEADY
 
 PERSON = {
@@ -59,7 +62,8 @@ def test_the_number_of_a_card_is_masked_however_short() -> None:
 @pytest.mark.parametrize("value", ["739146", 739146, "K3X-9Q", "NY 10001"])
 def test_only_a_code_of_ours_is_kept_and_no_code_of_a_card_or_a_message(value: object) -> None:
     assert for_log({"code": value}) == {"code": MASK}
-    assert for_log({"code": "amount_out_of_range"}) == {"code": "amount_out_of_range"}
+    refusal = {"code": "amount_out_of_range"}
+    assert answer_for_log(refusal, refused=True) == refusal
 
 
 def test_amounts_references_and_codes_stay_exactly() -> None:
@@ -68,7 +72,58 @@ def test_amounts_references_and_codes_stay_exactly() -> None:
         "code": "capture_exceeds_authorized", "status": 422, "errors": [{"field": "amount", "code": "invalid"}],
         "orderId": "01a20cba-aa56-7018-9c21-e05ae7a21571", "dryRun": True, "nothing": None, "empty": "",
     }  # fmt: skip
-    assert for_log(body) == body
+    assert answer_for_log(body, refused=True) == body
+
+
+WRONG = [
+    "Jordan Rivera",
+    "jordan",
+    "4242 4242 4242 4242",
+    "+1 212 555 0100",
+    "1480 Mission Street",
+    4242424242424242,
+]
+MERCHANT_CHOOSES = {"merchantReference", "merchantRefundReference", "reference", "refundReference", "sku"}
+
+
+@pytest.mark.parametrize("name", sorted(SHAPES.keys() - MERCHANT_CHOOSES))
+@pytest.mark.parametrize("value", WRONG)
+def test_a_wrong_value_of_a_known_field_is_replaced_by_its_type_and_length(name: str, value: object) -> None:
+    kind = "number, more than 12 digits" if isinstance(value, int) else f"text, {len(str(value))} characters"
+    assert for_log({"order": {name: value}}) == {"order": {name: f"{MASK} ({kind})"}}
+
+
+@pytest.mark.parametrize("name", ["status", "display", "currency", "orderId", "capture", "createdDateTime"])
+def test_a_number_in_a_field_of_words_or_times_is_replaced_by_its_length(name: str) -> None:
+    assert for_log({name: 2125550100}) == {name: f"{MASK} (number, 10 digits)"}
+
+
+def test_every_value_that_the_api_describes_for_a_known_field_is_kept() -> None:
+    schemas = bundle()["components"]["schemas"]
+    found = {pair for part in schemas.values() for pair in described(part, schemas)}
+    assert len(found) > 80
+    lost = [
+        (name, value)
+        for name, value in sorted(found)
+        if answer_for_log({name: value}, refused=True) != {name: value}
+    ]
+    assert lost == []
+
+
+def described(part: Any, schemas: Any) -> Iterator[tuple[str, str]]:
+    """Yield the texts that a schema lists for known fields: the values of an enum or a const, and the examples."""
+    if isinstance(part, list):
+        for each in part:
+            yield from described(each, schemas)
+    elif isinstance(part, dict):
+        properties = part.get("properties")
+        for name, given in properties.items() if isinstance(properties, dict) else ():
+            if name in KEPT and isinstance(given, dict):
+                schema = schemas[given["$ref"].rpartition("/")[2]] if "$ref" in given else given
+                values = [*schema.get("enum", ()), schema.get("const"), *schema.get("examples", ())]
+                yield from ((name, value) for value in values if isinstance(value, str))
+        for each in part.values():
+            yield from described(each, schemas)
 
 
 def test_a_value_in_the_place_of_a_name_is_masked() -> None:
@@ -116,16 +171,16 @@ def test_a_text_of_somebody_else_under_the_name_of_ours_is_masked() -> None:
 
 def test_the_warnings_of_an_answer_stay_readable() -> None:
     warning = {"field": "consumer.nickname", "code": "unknown_field", "message": "was ignored"}
-    shown = answer_for_log({"orderId": "x", "warnings": [warning]}, refused=False)
-    assert shown == {"orderId": "x", "warnings": [warning]}
+    shown = answer_for_log({"test": True, "warnings": [warning]}, refused=False)
+    assert shown == {"test": True, "warnings": [warning]}
 
 
 def test_a_query_is_masked_like_a_body() -> None:
     query = query_for_log(
-        "limit=5&status=Approved&reference=A-1&email=jordan%40mail.example&after=x&dryRun=true"
+        "limit=5&status=Approved&reference=A-1&email=jordan%40mail.example&after=7&dryRun=true"
     )
     assert query == {
-        "limit": "5", "status": "Approved", "reference": "A-1", "email": MASK, "after": "x", "dryRun": "true",
+        "limit": "5", "status": "Approved", "reference": "A-1", "email": MASK, "after": "7", "dryRun": "true",
     }  # fmt: skip
 
 

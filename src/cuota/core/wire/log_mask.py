@@ -1,7 +1,8 @@
 """Masks a JSON value for the request log: the values that a developer needs are kept, and all others are removed.
 
 The rule is a list of what may be kept (amounts, references, ids, states, codes), not a list of what must be removed. So a new
-field that contains a name is masked even if nobody thought of it.
+field that contains a name is masked even if nobody thought of it. A known field is kept only if its value has the expected shape
+(`core/wire/log_shapes.py`). Otherwise the log has the type and the length of the value.
 """
 
 from __future__ import annotations
@@ -12,146 +13,19 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from cuota.core.wire.card_text import masked
+from cuota.core.wire.log_shapes import OURS, SHAPES
 
 MASK = "***"
 DEEPEST = 20
 LONGEST_TEXT = 200
-# Names of fields whose numbers and short texts are kept.
-KEPT = frozenset(
-    [
-        "amount",
-        "minimumAmount",
-        "maximumAmount",
-        "orderAmount",
-        "originalAmount",
-        "capturedAmount",
-        "refundedAmount",
-        "voidedAmount",
-        "shippingAmount",
-        "taxAmount",
-        "price",
-        "quantity",
-        "fee",
-        "gross",
-        "net",
-        "captured",
-        "refunded",
-        "voided",
-        "capturable",
-        "refundable",
-        "voidable",
-        "withheld",
-        "reserved",
-        "debt",
-        "available",
-        "pending",
-        "fixed",
-        "percent",
-        "minimum",
-        "reserve",
-        "refundFee",
-        "merchantFeeForPaymentPlan",
-        "returnedToCard",
-        "currency",
-        "count",
-        "size",
-        "length",
-        "bytes",
-        "merchantReference",
-        "merchantRefundReference",
-        "reference",
-        "refundReference",
-        "sku",
-        "id",
-        "orderId",
-        "merchantId",
-        "payoutId",
-        "disputeId",
-        "endpointId",
-        "eventId",
-        "fileId",
-        "lineId",
-        "firstLineId",
-        "lastLineId",
-        "returnId",
-        "requestId",
-        "status",
-        "paymentState",
-        "orderStatus",
-        "disputeStatus",
-        "outcome",
-        "kind",
-        "type",
-        "operation",
-        "code",
-        "field",
-        "error",
-        "acceptedByProfile",
-        "success",
-        "test",
-        "final",
-        "dateTime",
-        "createdDateTime",
-        "expiryDateTime",
-        "authorizationExpiryDateTime",
-        "refundedDateTime",
-        "settledDateTime",
-        "nextTryDateTime",
-        "timestamp",
-        "openedAt",
-        "closedAt",
-        "closesAt",
-        "decidedAt",
-        "paidAt",
-        "sentAt",
-        "returnedAt",
-        "submittedAt",
-        "noticedAt",
-        "respondBy",
-        "appealBy",
-        "arrivalDate",
-        "dueDate",
-        "releaseDate",
-        "holdUntil",
-        "effectiveAt",
-        "validFrom",
-        "cutoff",
-        "timeZone",
-        "sequence",
-        "version",
-        "tries",
-        "lineCount",
-        "replayed",
-        "dryRun",
-        "capture",
-        "isPreOrder",
-        "integrationType",
-        "checkoutFlow",
-        "display",
-        "deferFundsCapture",
-        "paused",
-        "milliseconds",
-        "acknowledged",
-        "hasMore",
-        "nextCursor",
-        "reserveDays",
-        "canceled",
-        "sameRequest",
-        "sha256",
-        "after",
-        "until",
-        "limit",
-        "cursor",
-    ]
-)
+# The names of the fields whose values may be kept.
+KEPT = frozenset({*SHAPES, *OURS})
 # Objects about a person or a card, and objects whose content the merchant chooses. No value in them is kept, whatever its name
 # is.
 CLOSED = frozenset(
     ["consumer", "customer", "buyer", "recipient", "billing", "shipping", "address", "phone", "contact", "card",
      "metadata", "additionalData"]
 )  # fmt: skip
-# Our own codes are words. Other systems use the name "code" for other values: a card's code, a message's code, a region's code.
-_CODE = re.compile(r"[a-z][a-z_.]{1,59}", re.ASCII)
 # Our own texts in a refusal or a warning. They may repeat a part of the request, such as a field's name.
 TEXTS = frozenset({"message", "detail", "title", "hint"})
 _NO_TEXTS: frozenset[str] = frozenset()
@@ -175,8 +49,7 @@ def for_log(value: Any, name: str = "", depth: int = 0, texts: frozenset[str] = 
         return value
     if isinstance(value, str):
         return _text(value, name, texts)
-    # No amount has as many digits as a card number.
-    return value if name in KEPT and name != "code" and -_LARGEST < value < _LARGEST else MASK
+    return _number(value, name)
 
 
 def answer_for_log(value: Any, *, refused: bool) -> Any:
@@ -202,11 +75,23 @@ def _shown(key: str) -> str:
     return key if key in KEPT or _NAME.fullmatch(key) else MASK
 
 
+def _number(value: Any, name: str) -> Any:
+    shape = SHAPES.get(name)
+    if shape is None:
+        return MASK
+    # No amount has as many digits as a card number.
+    if not -_LARGEST < value < _LARGEST:
+        return f"{MASK} (number, more than 12 digits)"
+    text = str(value)
+    return value if shape(text) else f"{MASK} (number, {sum(map(str.isdigit, text))} digits)"
+
+
 def _text(value: str, name: str, texts: frozenset[str]) -> str:
-    if name in KEPT:
-        if "@" in value or (name == "code" and not _CODE.fullmatch(value)):
-            return MASK
+    shape, ours = SHAPES.get(name), OURS.get(name) if texts else None
+    if (shape is not None and shape(value)) or (ours is not None and ours(value)):
         return value if len(value) <= _FEW or _is_plain(value) else masked(value[:LONGEST_TEXT])
+    if shape is not None or ours is not None:
+        return f"{MASK} (text, {len(value)} characters)"
     if name in texts:
         return _DIGITS.sub(MASK, _EMAIL.sub(MASK, masked(value)))[: 2 * LONGEST_TEXT]
     return MASK
