@@ -5,6 +5,7 @@ It uses only what a consumer's browser can use, so that it tests the real pages.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import time
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from cuota.core.sandbox import APPROVED_SURNAME, CODE, DECLINED_SURNAME, REFERRE
 REFERRED = "referred"
 SURNAMES = {"approved": APPROVED_SURNAME, "declined": DECLINED_SURNAME, REFERRED: REFERRED_SURNAME}
 ANSWERS = {
-    "phone": "2125550142", "code": CODE, "given_names": "Sam", "email": "sam@example.com",
+    "phone": "2125550142", "code": CODE, "given_names": "Sam",
     "address_line1": "1 Main Street", "address_line2": "", "city": "Springfield", "state": "NY",
     "postcode": "10001", "card_number": TEST_CARDS[0].number, "card_expiry": "12/39", "card_cvc": "123",
     "agree": "yes",
@@ -118,7 +119,7 @@ def walk(
     values of ANSWERS, by field name. `before_retry` is called before a declined card is tried again. Raises CannotWalk, and httpx
     errors if the service cannot be reached.
     """
-    here, paid = urlsplit(redirect_url).netloc, False
+    here, paid, mail = urlsplit(redirect_url).netloc, False, _mail_of(redirect_url)
     with httpx.Client(trust_env=False, timeout=30) as client:
         answer = _settled(client, client.get(redirect_url), here)
         for _ in range(MOST_PAGES):
@@ -140,17 +141,24 @@ def walk(
             if asks_card and paid:
                 before_retry()
             paid = paid or asks_card
-            answer = _settled(client, _send(client, page, outcome, str(answer.url), typed), here)
+            answer = _settled(client, _send(client, page, outcome, str(answer.url), mail, typed), here)
     raise CannotWalk(f"The checkout did not end within {MOST_PAGES} pages.")
 
 
+def _mail_of(redirect_url: str) -> str:
+    """Return a mail address for this order alone, so that the messages to two consumers never have the same recipient."""
+    return f"sam.{hashlib.sha256(redirect_url.encode()).hexdigest()[:16]}@example.com"
+
+
 def _send(
-    client: httpx.Client, page: FormPage, outcome: str, url: str, typed: dict[str, str]
+    client: httpx.Client, page: FormPage, outcome: str, url: str, mail: str, typed: dict[str, str]
 ) -> httpx.Response:
+    """Send the page's form. The consumer's mail address stays if the page shows one, and is `mail` otherwise."""
     wanted = "/leave" if outcome == "abandoned" else ""
     for action, fields in page.forms:
         if action.endswith("/leave") == bool(wanted) and not action.endswith("/resend"):
-            answers = {**ANSWERS, "surname": SURNAMES.get(outcome, ""), **typed}
+            known = {"surname": SURNAMES.get(outcome, ""), "email": fields.get("email") or mail}
+            answers = {**ANSWERS, **known, **typed}
             filled = {name: answers.get(name, value) for name, value in fields.items()}
             return client.post(urljoin(url, action), data=filled)
     raise CannotWalk(f"The checkout cannot be {outcome} at this step: {page.heading.strip()}.")

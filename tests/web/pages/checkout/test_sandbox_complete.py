@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import httpx
 import pytest
@@ -14,6 +15,7 @@ from cuota.commands import checkout_walker
 from cuota.commands.checkout_walker import CannotWalk, walk
 from support.makers import Merchant, Running
 from support.pages.visitor import CARD_DECLINED, Visitor
+from support.phones import phone_number
 
 
 async def complete(url: str, outcome: str) -> str:
@@ -45,6 +47,26 @@ async def test_an_order_with_a_fee_many_items_and_a_consumer_is_completed_as_wel
         items=[{"name": f'<a class="primary" href="http://evil.example/{n}">', "quantity": 1, "price": 1} for n in range(50)],
     )  # fmt: skip
     assert "evil" not in await complete(order["redirectUrl"], "approved")
+
+
+async def mail_of(service: Running, order: dict[str, Any]) -> str:
+    """Return the mail address of the consumer who pays an order."""
+    row = await service.context.pool.fetchrow(
+        "SELECT payer ->> 'email' AS email FROM plans WHERE order_id = $1", UUID(order["orderId"])
+    )
+    assert row is not None
+    return str(row["email"])
+
+
+async def test_no_two_consumers_get_the_same_mail_address(service: Running, merchant: Merchant) -> None:
+    named = {"phoneNumber": phone_number(), "email": "lee@shop.example"}
+    orders = [await merchant.create("100.00", **more) for more in ({}, {}, {"consumer": named})]
+    for order, phone in zip(orders, (phone_number(), phone_number(), None), strict=True):
+        typed = {} if phone is None else {"phone": phone}
+        await asyncio.to_thread(walk, order["redirectUrl"], "approved", **typed)
+    first, second, third = [await mail_of(service, order) for order in orders]
+    assert first != second
+    assert third == "lee@shop.example"
 
 
 async def test_an_error_of_the_command_includes_the_page_s_own_error(merchant: Merchant) -> None:
