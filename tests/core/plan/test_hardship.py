@@ -100,6 +100,28 @@ def test_a_move_that_breaks_the_order_or_the_policy_is_refused(
     assert words in str(said)
 
 
+def held(until: date) -> list[Installment]:
+    """A plan whose second payment a return notice has moved to this day."""
+    return [replace(item, due_on=until) if item.number == 2 else item for item in timed()]
+
+
+@pytest.mark.parametrize("until", [DAYS[2], DAYS[2] + timedelta(days=2)])
+def test_a_payment_can_move_alone_although_a_return_notice_moved_another_one_behind_its_follower(
+    until: date,
+) -> None:
+    later = DAYS[3] + timedelta(days=10)
+    new = changed(MoveDates({4: later}), held(until))
+    assert [item.due_on for item in new.plan] == [DAYS[0], until, DAYS[2], later]
+
+
+@pytest.mark.parametrize(("number", "field"), [(2, "day_4"), (3, "day_4")])
+def test_no_payment_moves_behind_its_follower_while_a_return_notice_holds_another_one(
+    number: int, field: str
+) -> None:
+    agreed = held(DAYS[2] + timedelta(days=2))
+    assert refused(MoveDates({number: DAYS[3]}), agreed).field == field
+
+
 def test_the_days_for_which_a_payment_is_overdue_do_not_count_as_moved() -> None:
     late = overdue(75, 2, 3, 4)
     days = {number: TODAY + timedelta(days=14 * number - 27) for number in (2, 3, 4)}

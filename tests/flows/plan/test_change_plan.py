@@ -150,6 +150,18 @@ async def test_a_return_notice_does_not_move_a_payment_back_to_an_earlier_day(ow
     await whole(own)
 
 
+async def test_the_last_payment_can_move_alone_after_a_return_notice(own: Own) -> None:
+    order_id = await order_of(own)
+    set_clock(own, own.context.now() + timedelta(days=10))
+    await notice_return(own.context, own.auto_merchant.merchant_id, order_id, "UPS", "1Z999")
+    held, following, last = [item.due_on for item in (await agreed(own, order_id)).plan[1:]]
+    assert held > following
+    later = last + timedelta(days=5)
+    await change(own, order_id, MoveDates({4: later}))
+    assert [item.due_on for item in (await agreed(own, order_id)).plan[1:]] == [held, following, later]
+    await whole(own)
+
+
 async def test_a_change_does_not_allow_charges_to_a_card_that_must_not_be_charged(own: Own) -> None:
     created = await own.auto_merchant.create("100.00")
     await complete(own.service, own.auto_merchant.merchant_id, created, LOST_LATER, phone=PHONE)

@@ -6,10 +6,10 @@ returns them. Only a waived fee changes the sum of the plan.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta, tzinfo
-from itertools import pairwise
+from itertools import combinations
 
 from cuota.core import money
 from cuota.core.dates import day as shown_day
@@ -187,7 +187,7 @@ def _move(case: _Case, request: MoveDates) -> NewPlan:
             raise CannotChange(f"Payment {number} must move to a day after today.", field)
     changed = [case.on(left[number], day) for number, day in request.days.items()]
     after = case.with_these(changed)
-    _require_order(changeable(after), lambda number: f"day_{number}")
+    _require_order(case.left, changeable(after))
     later = {number: case.later(left[number].due_on, day) for number, day in request.days.items()}
     farthest = max(later, key=lambda number: later[number])
     _require_move(case, later[farthest], f"day_{farthest}")
@@ -270,13 +270,15 @@ def _waive(case: _Case, request: WaiveFee) -> NewPlan:
     return NewPlan(ChangeKind.FEE_WAIVED, case.with_these(changed), waived=amount)
 
 
-def _require_order(left: Sequence[Installment], field: Callable[[int], str]) -> None:
-    for first, second in pairwise(left):
-        if second.due_on <= first.due_on:
+def _require_order(before: Sequence[Installment], after: Sequence[Installment]) -> None:
+    """Check that payments which came one after the other still do. A return notice may have moved one behind its follower."""
+    was = {item.number: item.due_on for item in before}
+    for first, second in combinations(after, 2):
+        if second.due_on <= first.due_on and was[second.number] > was[first.number]:
             raise CannotChange(
                 f"Payment {second.number} must be due after payment {first.number}, which is due on {_named(first.due_on)}."
                 f" Move payment {second.number} too.",
-                field(second.number),
+                f"day_{second.number}",
             )
 
 
