@@ -63,7 +63,18 @@ async def resolved_by_a_chargeback(own: Own) -> None:
     await network_decides(own.merchant, order, chargeback, for_consumer=True)
 
 
+async def taken_from_another_chargeback(own: Own) -> None:
+    """Two chargebacks of the payment of 25.00 withhold 20.00 and 5.00. The lost one needs 10.00, and all other money is disputed."""
+    order = await captured(own.merchant)
+    first = await charged_back(own.merchant, order, 2000)
+    second = await charged_back(own.merchant, order, 1000)
+    await disputed(own.merchant, order, 7500)
+    await network_decides(own.merchant, order, second, for_consumer=True)
+    await network_decides(own.merchant, order, first, for_consumer=False)
+
+
 CASES = [
+    (taken_from_another_chargeback, [("dispute_withheld", "-20"), ("dispute_withheld", "-5"), ("dispute_withheld", "-75"), ("dispute_released", "10"), ("dispute_lost", "-10"), ("dispute_released", "15")]),
     (lost, [("dispute_withheld", "-40"), ("dispute_released", "40"), ("dispute_lost", "-40")]),
     (withdrawn_after_a_refund, [("dispute_withheld", "-40"), ("dispute_released", "15"), ("dispute_released", "25")]),
     (resolved_by_refunds, [("dispute_withheld", "-40"), ("dispute_released", "15"), ("dispute_released", "25")]),

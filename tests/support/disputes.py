@@ -79,4 +79,4 @@ async def network_decides(
     ids = merchant.merchant_id, UUID(order["orderId"])
     done = await settle(context, *ids, decide, reading(dispute.dispute_id))
     assert done.outcome is not None
-    return done.outcome.disputes[0]
+    return next(each for each in done.outcome.disputes if each.dispute_id == dispute.dispute_id)

@@ -47,15 +47,32 @@ class Withheld:
         if (lost := event.get("disputeId")) is None:
             return _not_zero([("dispute_released", reference, self._release(amount))])
         held = self.by_dispute.pop(str(lost), amount)
-        return _not_zero([("dispute_released", reference, held), ("dispute_lost", reference, -amount)])
+        released = held + self._lent(event["order"])
+        return _not_zero([("dispute_released", reference, released), ("dispute_lost", reference, -amount)])
+
+    def _lent(self, order: Mapping[str, Any]) -> int:
+        """Release what other disputes withhold of the money that a lost chargeback took: first chargebacks, then the customer's own.
+
+        `order` includes the refund of the lost chargeback.
+        """
+        need = max(0, -self._free(order))
+        lent = 0
+        for dispute_id in self.chargebacks & self.by_dispute.keys():
+            part = min(need - lent, self.by_dispute[dispute_id])
+            self.by_dispute[dispute_id] -= part
+            lent += part
+        return lent + self._release(need - lent)
 
     def _replaced(self, order: Mapping[str, Any], amount: int) -> int:
         """Release the part of the customer's own dispute that withholds the same money as a new chargeback."""
+        return self._release(max(0, amount - self._free(order)))
+
+    def _free(self, order: Mapping[str, Any]) -> int:
+        """Return the captured cents that are neither refunded nor withheld."""
         captured, refunded = (
             sum(cents_of(each["amount"]) for each in order[name]) for name in ("captures", "refunds")
         )
-        free = captured - refunded - sum(self.by_dispute.values())
-        return self._release(max(0, amount - free))
+        return captured - refunded - sum(self.by_dispute.values())
 
     def _release(self, amount: int) -> int:
         """Release at most this much of the customer's own dispute. Return the released cents."""

@@ -54,14 +54,16 @@ def open_chargeback(
 ) -> Outcome:
     """Record an opened chargeback: the merchant's part is withheld, and the plan is paused.
 
-    The merchant's part is at most the captured and not refunded amount of this payment. If the consumer's own
-    dispute withholds the same money, or claims money that the bank now has, that dispute is reduced by the same amount.
+    The merchant's part is at most the captured and not refunded amount of this payment, without the part that other chargebacks of
+    this payment withhold. If the consumer's own dispute withholds the same money, or claims money that the bank now has, that dispute
+    is reduced by the same amount.
     """
     item = _paid_by(plan, report.charge_id)
-    asked = report.amount - _missing(claims, report.charge_id, report.reason, report.amount)
-    part = min(item.amount, asked, order.refundable) if item else 0
+    asked = report.amount - claims.replaced(report.charge_id, report.reason, report.amount)
+    held = sum(each.withheld for each in claims.beside(report.charge_id))
+    part = max(0, min(item.amount - held, asked, order.refundable)) if item else 0
     taken = claims.taken_back
-    left, _ = room(plan, {**taken, report.charge_id: taken.get(report.charge_id, 0) + report.amount})
+    left, _ = room(plan, {**taken, report.charge_id: taken.get(report.charge_id, 0) + asked})
     overlap = max(0, part - (order.refundable - order.disputed), order.disputed - left)
     opened = Dispute(
         dispute_id, DisputeKind.CHARGEBACK, report.reason, DisputeStatus.OPEN, report.amount, part, DisputeParty.NETWORK, now,
@@ -141,19 +143,14 @@ class _Parts:
     rest: int
 
 
-def _missing(claims: Claims, charge_id: UUID | None, reason: DisputeReason, amount: int) -> int:
-    """Return the cents of a chargeback that replace refunds of the shop which did not arrive. The shop has paid them already."""
-    if reason is not DisputeReason.NOT_REFUNDED:
-        return 0
-    return min(amount, sum(each.amount for each in claims.unsent_of(charge_id)))
-
-
-def _parts(order: Order, dispute: Dispute, item: Installment | None, missing: int) -> _Parts:
+def _parts(order: Order, dispute: Dispute, item: Installment | None, claims: Claims) -> _Parts:
     if item is None:
         return _Parts(0, 0, 0, dispute.amount)
+    missing = claims.replaced(dispute.charge_id, dispute.reason, dispute.amount, dispute)
     amount = dispute.amount - missing
+    lent = sum(each.withheld for each in claims.beside(dispute.charge_id, dispute.dispute_id))
     # This includes the amount that the merchant captured after the chargeback was opened.
-    refunded = min(item.amount, amount, order.refundable + dispute.withheld)
+    refunded = min(item.amount, amount, order.refundable + dispute.withheld + lent)
     left = amount - refunded
     voided = min(item.amount - refunded, left, order.capturable)
     fee = min(item.fee, left - voided)
@@ -178,8 +175,7 @@ def lose_chargeback(
     """
     step = dispute_edge(dispute, "network_decides")
     item = _paid_by(plan, dispute.charge_id)
-    missing = _missing(claims, dispute.charge_id, dispute.reason, dispute.amount)
-    part = _parts(order, dispute, item, missing)
+    part = _parts(order, dispute, item, claims)
     cause, void_id = new_id(), new_id()
     cutting = tuple(_without(each, part) if each == item else each for each in plan)
     shrunk = _give_way(order, plan, dispute, claims, part.refunded, cause, now)
@@ -235,11 +231,24 @@ def _give_way(
     cause: UUID,
     now: datetime,
 ) -> Outcome:
-    """Reduce the consumer's own dispute by the money that a lost chargeback takes."""
-    free = order.refundable - order.disputed
-    overlap = max(0, refunded - dispute.withheld - free)
-    before = Outcome(order=order, at=now)
-    return shrink(before, plan, claims, overlap, cause) if overlap else before
+    """Release what other claims withhold of the money that a lost chargeback takes.
+
+    Other chargebacks of the same payment come first, because all of them together withhold no more than this payment. Then the
+    consumer's own dispute is reduced.
+    """
+    need = max(0, refunded - dispute.withheld - (order.refundable - order.disputed))
+    lent, lenders = 0, []
+    for each in claims.beside(dispute.charge_id, dispute.dispute_id):
+        if part := min(need - lent, each.withheld):
+            lenders.append(replace(each, withheld=each.withheld - part))
+            lent += part
+    before = Outcome(
+        order=replace(order, charged_back=order.charged_back - lent),
+        disputes=tuple(lenders),
+        transfers=tuple(posting.dispute_released(cause, lent)),
+        at=now,
+    )
+    return shrink(before, plan, claims, need - lent, cause) if need > lent else before
 
 
 def _after_loss(order: Order, dispute: Dispute, part: _Parts) -> Order:

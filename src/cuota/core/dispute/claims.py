@@ -12,6 +12,7 @@ from cuota.core.dispute.dispute import (
     Dispute,
     DisputeKind,
     DisputeOutcome,
+    DisputeReason,
     DisputeStatus,
     dispute_edge,
 )
@@ -50,17 +51,49 @@ class Claims:
 
     @property
     def taken_back(self) -> dict[UUID, int]:
-        """Return the cents that card networks have taken back from each charge. These cents cannot be refunded."""
+        """Return the cents that card networks have taken back from each charge. These cents cannot be refunded.
+
+        A chargeback that replaces a refund takes nothing else back: the refund has already reduced the plan.
+        """
         taken = Counter[UUID]()
-        for each in self.disputes:
+        for each in self.chargebacks:
             if each.charge_id is not None:
                 # A charge can have several chargebacks, each of a part.
-                taken[each.charge_id] += each.amount
+                replaced = self.replaced(each.charge_id, each.reason, each.amount, each)
+                taken[each.charge_id] += each.amount - replaced
         return dict(taken)
+
+    @property
+    def chargebacks(self) -> tuple[Dispute, ...]:
+        """Return the open chargebacks, oldest first."""
+        found = (each for each in self.disputes if each.kind is DisputeKind.CHARGEBACK)
+        return tuple(sorted(found, key=lambda each: (each.opened_at, each.dispute_id)))
 
     def unsent_of(self, charge_id: UUID | None) -> list[CardRefund]:
         """Return the refunds of a charge that are surely not on the card."""
         return [each for each in self.unsent if each.charge_id == charge_id]
+
+    def beside(self, charge_id: UUID | None, dispute_id: UUID | None = None) -> list[Dispute]:
+        """Return the open chargebacks of a charge, oldest first, without this dispute."""
+        return [
+            each for each in self.chargebacks if each.charge_id == charge_id and each.dispute_id != dispute_id
+        ]
+
+    def replaced(
+        self, charge_id: UUID | None, reason: DisputeReason, amount: int, opened: Dispute | None = None
+    ) -> int:
+        """Return the cents of a chargeback that replace refunds of the shop which did not arrive. The shop has paid them already.
+
+        `opened` is the chargeback if it is open already. An unsent refund counts for the oldest of several chargebacks.
+        """
+        if reason is not DisputeReason.NOT_REFUNDED:
+            return 0
+        unsent = sum(each.amount for each in self.unsent_of(charge_id))
+        for each in self.beside(charge_id):
+            if each == opened:
+                break
+            unsent -= each.amount if each.reason is reason else 0
+        return max(0, min(amount, unsent))
 
 
 def planned(plan: Sequence[Installment], changes: Sequence[Installment]) -> tuple[Installment, ...]:

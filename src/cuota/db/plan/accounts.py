@@ -16,6 +16,7 @@ from cuota.db.merchant.merchants import SHOWN_NAME
 from cuota.db.nested import Nested
 from cuota.db.old_rows import deleting
 from cuota.db.order.columns import MONEY, PLAN, order_of, plan_of
+from cuota.db.plan.charges import left
 from cuota.db.plan.plan_changes import CHANGES, changes_of
 from cuota.db.plan.plans import CARD, CARD_JOIN, ENDED, card_of
 from cuota.db.session import Session
@@ -54,7 +55,7 @@ _RECEIPTS = Nested(
 )
 _RETURNS = Nested(
     "returns",
-    ("r.amount", "r.state", "r.created_at", "c.card_brand", "c.card_last4"),
+    ("r.amount", left("$1"), "r.state", "r.created_at", "c.card_brand", "c.card_last4"),
     """FROM card_refunds r JOIN charges c ON c.merchant_id = $1 AND c.order_id = r.order_id AND c.charge_id = r.charge_id
         WHERE r.merchant_id = $1 AND r.order_id = o.order_id ORDER BY r.created_at""",
 )
@@ -117,9 +118,10 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """A refund to a card, completed or in progress, in cents."""
+    """A refund to a card, completed or in progress, in cents. `to_card` is its amount without the part that lost chargebacks returned."""
 
     amount: int
+    to_card: int
     state: str
     asked_at: datetime
     card_brand: str

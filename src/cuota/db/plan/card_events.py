@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from cuota.db.cluster.across import claim_across
+from cuota.db.plan.charges import left
 from cuota.db.session import Session
 
 # The lease of a claim. If the worker dies, another one continues after this time. It is longer than any call to a rail.
@@ -30,8 +31,8 @@ RETURNING e.merchant_id, e.order_id, e.rail, e.event_id, e.kind, e.charge_id, e.
 """
 _APPLIED = """UPDATE card_events SET applied_at = $4, try_at = NULL
     WHERE merchant_id = $1 AND rail = $2 AND event_id = $3 AND applied_at IS NULL RETURNING 1"""
-_REFUND = """SELECT charge_id, amount, state FROM card_refunds
-    WHERE merchant_id = $1 AND order_id = $2 AND card_refund_id = $3"""
+_REFUND = f"""SELECT r.charge_id, {left("$1")} AS amount, r.state FROM card_refunds r
+    WHERE r.merchant_id = $1 AND r.order_id = $2 AND r.card_refund_id = $3"""
 # The card that pays is the plan's own, or else the last card that paid (db/plan/plans.py). A renewal
 # changes nothing if a newer one of the same card is stored, because that one is applied too.
 _RENEW = """
@@ -88,7 +89,7 @@ class DueEvent:
 
 @dataclass(frozen=True, slots=True)
 class KnownRefund:
-    """A stored card refund. The amount is in cents."""
+    """A stored card refund. `amount` is what went to the card, in cents: without the part that lost chargebacks returned."""
 
     charge_id: UUID
     amount: int

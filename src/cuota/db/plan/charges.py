@@ -18,8 +18,8 @@ _PENDING = """SELECT c.charge_id, c.installment, c.amount, o.currency, c.card_to
     WHERE c.merchant_id = $1 AND c.order_id = $2 AND c.state = 'pending'"""
 
 
-def _left(merchant: str) -> str:
-    """What is left of the card refund `r` of this merchant: its amount without the part that lost chargebacks returned."""
+def left(merchant: str) -> str:
+    """Return SQL for what is left of the card refund `r` of this merchant: its amount without the part that lost chargebacks returned."""
     return f"""(r.amount - (SELECT coalesce(sum(b.amount), 0) FROM transfers b WHERE b.merchant_id = {merchant}
     AND b.order_id = r.order_id AND b.cause = r.card_refund_id AND b.posting = 'refund_charged_back'))::bigint"""
 
@@ -35,7 +35,7 @@ UPDATE card_refunds r SET try_at = $3, unasked_until = CASE WHEN {_UNASKED} THEN
     ORDER BY try_at LIMIT $4 FOR UPDATE SKIP LOCKED
 ) due, charges c WHERE r.merchant_id = $1 AND r.order_id = due.order_id AND r.card_refund_id = due.card_refund_id
     AND r.try_at <= $2 AND c.merchant_id = $1 AND c.order_id = r.order_id AND c.charge_id = r.charge_id
-RETURNING r.merchant_id, r.order_id, r.card_refund_id, r.charge_id, c.card_token, {_left("$1")} AS amount, r.tries,
+RETURNING r.merchant_id, r.order_id, r.card_refund_id, r.charge_id, c.card_token, {left("$1")} AS amount, r.tries,
     r.unasked_until IS NOT NULL AS unasked, r.try_at
 """
 _STILL_PENDING = """SELECT 1 FROM card_refunds
@@ -62,7 +62,7 @@ _STANDING = f"""SELECT {_DISPUTED} AS disputed, {_borne("r.charge_id")} AS borne
     FROM card_refunds r WHERE r.merchant_id = $1 AND r.order_id = $2 AND r.card_refund_id = $3 AND r.state = 'pending'"""
 _WAIT = f"""UPDATE card_refunds SET try_at = $5, unasked_until = $5, reason = '{WAITS}' WHERE merchant_id = $1 AND order_id = $2
     AND card_refund_id = $3 AND state = 'pending' AND try_at = $4 AND unasked_until = $4"""
-_UNSENT = f"""SELECT r.card_refund_id, r.charge_id, {_left("$1")} AS amount FROM card_refunds r
+_UNSENT = f"""SELECT r.card_refund_id, r.charge_id, {left("$1")} AS amount FROM card_refunds r
     WHERE r.merchant_id = $1 AND r.order_id = $2 AND (r.state = 'failed' OR (r.state = 'pending' AND {_UNASKED}))
     ORDER BY r.created_at, r.card_refund_id"""
 _AGAIN = """UPDATE card_refunds SET try_at = $5, tries = least(tries + 1, 1000), reason = $6
@@ -72,7 +72,7 @@ _REFERENCE = (
     "UPDATE charges SET network_reference = $4 WHERE merchant_id = $1 AND order_id = $2 AND charge_id = $3"
 )
 
-_FAILED = f"""SELECT r.merchant_id, r.order_id, r.card_refund_id, {_left("r.merchant_id")} AS amount, r.reason, r.settled_at, c.card_brand, c.card_last4
+_FAILED = f"""SELECT r.merchant_id, r.order_id, r.card_refund_id, {left("r.merchant_id")} AS amount, r.reason, r.settled_at, c.card_brand, c.card_last4
     FROM card_refunds r JOIN charges c USING (merchant_id, order_id, charge_id)
     WHERE r.state = 'failed' ORDER BY r.created_at DESC LIMIT $1"""
 

@@ -201,15 +201,25 @@ def _word(shown: ShownPlan, item: Installment) -> str:
 
 def return_words(detail: PlanDetail, back: Return, brand: str) -> str:
     """Return the text about money that is returned to a card."""
-    shown = detail.shown
-    card, sum_, since = card_name(back.card_brand, back.card_last4), amount(shown, back.amount), back.asked_at
+    shown, card = detail.shown, card_name(back.card_brand, back.card_last4)
+    words = []
+    if back.to_card:
+        words.append(_to_card(shown, back, card, brand))
+    if by_bank := back.amount - back.to_card:
+        sum_ = amount(shown, by_bank)
+        words.append(
+            f"{sum_} came back to you from the bank of {card}, because you disputed the payment there."
+        )
+    return " ".join(words)
+
+
+def _to_card(shown: ShownPlan, back: Return, card: str, brand: str) -> str:
+    sum_ = amount(shown, back.to_card)
     if back.state == "succeeded":
         return f"{sum_} went back to {card}. Your bank may take a few days to show it."
     if back.state == "failed":
         return f"{sum_} could not be sent back to {card}: its bank refused. Ask {shown.merchant} or {brand} for it."
-    if back.state == "charged_back":
-        return f"{sum_} came back to you from the bank of {card}, because you disputed the payment there."
-    return f"{sum_} is on its way back to {card}, since {day_there(since, shown.zone)}."
+    return f"{sum_} is on its way back to {card}, since {day_there(back.asked_at, shown.zone)}."
 
 
 def cause_words(detail: PlanDetail) -> list[str]:
