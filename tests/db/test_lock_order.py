@@ -23,6 +23,7 @@ OF_PERSON = "the transaction holds the person's row, and sweeps skip locked rows
 ALLOWED = {
     "card_rails._CLAIM": "one row for each card rail, by name; the pool runs the statement once more after a deadlock",
     "card_rails._SOON": "the same, while the clock is moved and no job runs",
+    "charges._KEEP_CARD": "the charges of one order; a save changes one of them, and the pool runs the statement once more after a deadlock",
     "clock._RAILS_AT": "the same, in a sandbox without orders",
     "credentials._RETIRE": "a command of the operator; the pool runs it once more after a deadlock",
     "credentials._REVOKE": "the same; a merchant has at most a few credentials",
@@ -41,6 +42,7 @@ ALLOWED = {
     "erasure._ANSWERS": ERASURE,
     "erasure._BLOCKS": ERASURE,
     "erasure._BROWSERS": ERASURE,
+    "erasure._CARDS": ERASURE,
     "erasure._FILES": ERASURE,
     "erasure._OTHER_BROWSERS": ERASURE,
     "erasure._PLANS": ERASURE,

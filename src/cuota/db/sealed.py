@@ -159,7 +159,7 @@ HASHED = {
     "public.checkout_sessions.session_hash", "public.checkout_sessions.code_hash", "public.checkout_sessions.device_hash",
     "public.account_sessions.session_hash", "public.account_sessions.code_hash", "public.codes_sent.phone_hash",
     "public.idempotency_keys.request_hash", "public.sdk_checkouts.body_hash", "public.virtual_cards.session_hash",
-    "public.plans.browser", "public.plans.card_hash", "public.consumer_asks.value_hash",
+    "public.plans.browser", "public.plans.card_hash", "public.charges.card_hash", "public.consumer_asks.value_hash",
     "public.card_declines.card_hash", "public.card_declines.charge_hash",
     "public.remembered_browsers.token_hash", "public.text_choices.phone_hash", "public.decisions.inputs_hash", "public.signals.value_hash",
     "public.reviews.inputs_hash",

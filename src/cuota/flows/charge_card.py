@@ -50,6 +50,14 @@ async def note_decline(context: Context, charge: Charge, answer: CardAnswer) -> 
     await declines.note(context.pool, charge.card_hash, hashed, context.now(), final=final)
 
 
+async def note_chargeback(context: Context, merchant_id: UUID, order_id: UUID, charge_id: UUID) -> None:
+    """Record for the card that a chargeback of this charge was lost, so that no consumer can enter the card again."""
+    card = await charges.charged_back_card(context.pool, merchant_id, order_id, charge_id)
+    if card is not None:
+        hashed = context.vault.hash("card-chargeback", str(charge_id))
+        await declines.note_chargeback(context.pool, card, hashed, context.now())
+
+
 def request_of(
     charge: Charge, merchant_id: UUID, order_id: UUID, return_url: str | None = None
 ) -> ChargeRequest:

@@ -14,7 +14,7 @@ from cuota.core.plan.hardship import PausePlan
 from cuota.db.plan import plans
 from cuota.db.plan.card_events import DueEvent
 from cuota.db.verify.recalculate import verify
-from cuota.flows.checkout.allow_card import OTHER_CARD
+from cuota.flows.checkout.allow_card import CHARGED_BACK, OTHER_CARD
 from cuota.flows.checkout.take_step import Problem
 from cuota.flows.dispute.answer_dispute import withdraw_dispute
 from cuota.flows.dispute.open_dispute import open_dispute
@@ -23,6 +23,7 @@ from cuota.flows.order.return_money import return_money
 from cuota.flows.plan import manage_plan
 from cuota.flows.plan.change_plan import agree_on_change, preview_change
 from cuota.flows.plan.limit_asks import Asker
+from cuota.flows.privacy.erase_consumer import erase_consumer
 from cuota.web.pages.account.view import next_words
 from support.card import token_of
 from support.flows.due import settle_all_due
@@ -30,11 +31,13 @@ from support.makers import Merchant, complete
 from support.own_service import Own
 
 PHONE = "2125550187"
+# This is not one of the sandbox's test cards. Everybody uses these, so they have no fingerprint.
+OURS = "4111111111111111"
 
 
-async def bought(own: Own, shop: Merchant) -> dict[str, Any]:
+async def bought(own: Own, shop: Merchant, card: str = "4242 4242 4242 4242") -> dict[str, Any]:
     order = await shop.create("100.00")
-    await complete(own.service, shop.merchant_id, order, phone=PHONE)
+    await complete(own.service, shop.merchant_id, order, card, phone=PHONE)
     return order
 
 
@@ -148,13 +151,13 @@ async def test_a_card_that_is_given_after_a_lost_chargeback_pays_each_payment_on
     await paid_on_three_days(own, shop, order)
 
 
-async def new_card(own: Own, shop: Merchant, order: dict[str, Any]) -> None:
-    """Give the plan a card with another number than the first one."""
+async def new_card(own: Own, shop: Merchant, order: dict[str, Any], number: str = "5555555555554444") -> None:
+    """Give the plan a card. It has another number than the first one, unless `number` says so."""
     ids = shop.merchant_id, UUID(order["orderId"])
     detail = await manage_plan.find_plan(own.context, own.context.vault.consumer_id(PHONE), *ids)
     assert detail is not None
     today = own.context.now().date()
-    token = await token_of(own.context, read_card("5555555555554444", "12/39", "123", today))
+    token = await token_of(own.context, read_card(number, "12/39", "123", today))
     await manage_plan.change_card(own.context, detail, token, 0, Asker(PHONE))
 
 
@@ -215,3 +218,66 @@ async def test_after_a_loss_the_next_payment_is_not_overdue_and_asks_for_another
     with pytest.raises(Problem) as raised:
         await manage_plan.pay_early(own.context, detail, [2], 2500, Asker(PHONE))
     assert raised.value.notice == OTHER_CARD
+
+
+async def lost(own: Own, shop: Merchant, order: dict[str, Any]) -> None:
+    charge_id = await charge_of(own, order, 1)
+    for status in ("needs_response", "lost"):
+        await charged_back(own, shop, order, charge_id, 2500, status)
+
+
+async def test_a_card_that_lost_a_chargeback_is_refused_if_the_consumer_enters_it_again(own: Own) -> None:
+    shop = own.auto_merchant
+    order = await bought(own, shop, OURS)
+    await lost(own, shop, order)
+    with pytest.raises(Problem) as raised:
+        await new_card(own, shop, order, OURS)
+    assert raised.value.notice == CHARGED_BACK
+    await new_card(own, shop, order)
+    await paid_on_three_days(own, shop, order)
+
+
+async def test_a_new_checkout_refuses_a_card_that_lost_a_chargeback(own: Own) -> None:
+    shop = own.auto_merchant
+    await lost(own, shop, await bought(own, shop, OURS))
+    with pytest.raises(Problem) as raised:
+        await bought(own, shop, OURS)
+    assert raised.value.notice == CHARGED_BACK
+
+
+async def test_another_plan_of_a_card_that_lost_a_chargeback_goes_on(own: Own) -> None:
+    shop = own.auto_merchant
+    other, order = await bought(own, shop, OURS), await bought(own, shop, OURS)
+    await lost(own, shop, order)
+    await paid_early(own, shop, other, 2)
+    assert await charge_of(own, other, 2)
+
+
+async def test_a_card_that_is_entered_again_while_its_chargeback_is_open_pays_nothing_after_the_loss(
+    own: Own,
+) -> None:
+    shop = own.auto_merchant
+    order = await bought(own, shop, OURS)
+    charge_id = await charge_of(own, order, 1)
+    await charged_back(own, shop, order, charge_id, 2500, "needs_response")
+    await new_card(own, shop, order, OURS)
+    await charged_back(own, shop, order, charge_id, 2500, "lost")
+    assert await told_of_card(own) == 1
+    with pytest.raises(Problem) as raised:
+        await paid_early(own, shop, order, 2)
+    assert raised.value.notice == OTHER_CARD
+
+
+async def test_an_erasure_removes_the_hashes_of_earlier_cards_from_charges(own: Own) -> None:
+    shop = own.merchant
+    order = await bought(own, shop, OURS)
+    await new_card(own, shop, order)
+    kept = "SELECT card_hash FROM charges WHERE card_hash IS NOT NULL"
+    assert len(await own.context.pool.fetch(kept)) == 1
+    assert (await shop.move(order, "void", "100.00")).status_code == 200
+    await return_money(own.context)
+    async with own.owner() as owner:
+        await owner.execute("UPDATE messages SET state = 'sent', try_at = NULL WHERE state = 'pending'")
+    erased = await erase_consumer(own.context, PHONE, dry_run=False)
+    assert erased.done, erased
+    assert await own.context.pool.fetch(kept) == []

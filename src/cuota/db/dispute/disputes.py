@@ -21,7 +21,7 @@ from cuota.core.dispute.return_notice import ReturnNotice
 from cuota.db.cluster.across import fetch_across
 from cuota.db.order.claim_tables import DISPUTE
 from cuota.db.plan import charges
-from cuota.db.plan.plans import CARD_JOIN
+from cuota.db.plan.plans import CARD_JOIN, SAME_CARD
 from cuota.db.pool import Row
 from cuota.db.session import Session
 
@@ -33,7 +33,7 @@ _OF_ORDER = f"""SELECT {COLUMNS} FROM disputes d WHERE d.merchant_id = $1 AND d.
 _RETURNS = """SELECT r.return_id, r.carrier, r.tracking, r.noticed_at, r.hold_until, r.installment, r.due_on, r.ended_at
     FROM return_notices r WHERE r.merchant_id = $1 AND r.order_id = $2 ORDER BY r.noticed_at, r.return_id"""
 _PLAN = f"""SELECT p.time_zone, ARRAY(SELECT c.charge_id FROM charges c WHERE c.merchant_id = $1 AND c.order_id = $2
-        AND c.state = 'succeeded' AND c.card_token = coalesce(p.card_token, k.card_token)) AS of_card
+        AND c.state = 'succeeded' AND {SAME_CARD}) AS of_card
     FROM plans p {CARD_JOIN} WHERE p.merchant_id = $1 AND p.order_id = $2"""
 _FIND = f"SELECT d.order_id, {COLUMNS} FROM disputes d WHERE d.merchant_id = $1 AND d.dispute_id = $2"
 _BY_REFERENCE = (

@@ -9,6 +9,7 @@ from uuid import UUID
 from cuota.core.order.job import CardRefund
 from cuota.core.plan.charge import Charge, Origin
 from cuota.db.cluster.across import claim_across
+from cuota.db.plan.plans import CARD_JOIN, SAME_CARD
 from cuota.db.session import Session
 
 _PENDING = """SELECT c.charge_id, c.installment, c.amount, o.currency, c.card_token, c.card_brand, c.card_last4, c.origin,
@@ -71,6 +72,14 @@ _AGAIN = """UPDATE card_refunds SET try_at = $5, tries = least(tries + 1, 1000),
 _REFERENCE = (
     "UPDATE charges SET network_reference = $4 WHERE merchant_id = $1 AND order_id = $2 AND charge_id = $3"
 )
+
+# The hash of the card that pays now goes to the plan's charges before another card replaces it.
+_KEEP_CARD = f"""UPDATE charges c SET card_hash = p.card_hash FROM plans p {CARD_JOIN} WHERE p.merchant_id = $1 AND p.order_id = $2
+    AND c.merchant_id = $1 AND c.order_id = $2 AND c.card_token = coalesce(p.card_token, k.card_token)"""
+_CHARGED_BACK = f"""SELECT coalesce(c.card_hash, CASE WHEN {SAME_CARD} THEN p.card_hash END) AS card_hash
+    FROM charges c JOIN plans p ON p.merchant_id = $1 AND p.order_id = $2 {CARD_JOIN}
+    WHERE c.merchant_id = $1 AND c.order_id = $2 AND c.charge_id = $3 AND EXISTS (SELECT FROM disputes d WHERE d.merchant_id = $1
+        AND d.order_id = $2 AND d.charge_id = $3 AND d.kind = 'chargeback' AND d.outcome = 'lost')"""
 
 _FAILED = f"""SELECT r.merchant_id, r.order_id, r.card_refund_id, {left("r.merchant_id")} AS amount, r.reason, r.settled_at, c.card_brand, c.card_last4
     FROM card_refunds r JOIN charges c USING (merchant_id, order_id, charge_id)
@@ -146,6 +155,19 @@ async def keep_reference(
 ) -> None:
     """Store the card network's identifier of a charge."""
     await session.fetchrow(_REFERENCE, merchant_id, order_id, charge_id, reference)
+
+
+async def keep_card_hash(session: Session, merchant_id: UUID, order_id: UUID) -> None:
+    """Store the hash of the card that pays now with its charges, because the plan is about to forget it."""
+    await session.fetchrow(_KEEP_CARD, merchant_id, order_id)
+
+
+async def charged_back_card(
+    session: Session, merchant_id: UUID, order_id: UUID, charge_id: UUID
+) -> bytes | None:
+    """Return the hash of a charge's card if a chargeback of the charge was lost and the hash is known."""
+    row = await session.fetchrow(_CHARGED_BACK, merchant_id, order_id, charge_id)
+    return None if row is None else row["card_hash"]
 
 
 async def claim_refunds(session: Session, now: datetime, limit: int) -> list[DueRefund]:

@@ -22,11 +22,13 @@ CARD = """coalesce(p.card_token, k.card_token) AS card_token, coalesce(p.card_br
     coalesce(p.card_last4, k.card_last4) AS card_last4, p.card_hash"""
 CARD_JOIN = """LEFT JOIN LATERAL (SELECT c.card_token, c.card_brand, c.card_last4 FROM charges c WHERE p.card_token IS NULL
     AND c.merchant_id = $1 AND c.order_id = p.order_id AND c.state = 'succeeded' ORDER BY c.created_at DESC LIMIT 1) k ON true"""
+# Whether the charge `c` was made to the card that pays now. A card that was entered again has another token, but the same hash.
+SAME_CARD = "(c.card_token = coalesce(p.card_token, k.card_token) OR c.card_hash = p.card_hash)"
 # A bank's reasons for "never charge this card again".
 _FINAL = ", ".join(f"'{reason}'" for reason in sorted(FINAL_FOR_CARD))
 # Whether the card must never be charged again for this plan: its bank said so, or won a chargeback of one of its payments.
 ENDED = f"""EXISTS (SELECT FROM charges c WHERE c.merchant_id = $1 AND c.order_id = p.order_id
-        AND c.card_token = coalesce(p.card_token, k.card_token) AND (c.reason IN ({_FINAL}) OR EXISTS (SELECT FROM disputes d
+        AND {SAME_CARD} AND (c.reason IN ({_FINAL}) OR EXISTS (SELECT FROM disputes d
             WHERE d.merchant_id = $1 AND d.order_id = p.order_id AND d.charge_id = c.charge_id AND d.kind = 'chargeback'
                 AND d.outcome = 'lost')))"""
 _PLANS = f"""{MONEY}, {PLAN.columns}, p.consumer_id AS payer_id, p.time_zone, {CARD}, (SELECT max(m.created_at) FROM messages m

@@ -42,6 +42,9 @@ _ADDITIONAL = """UPDATE sdk_checkouts SET additional = NULL
 _PLANS = """UPDATE plans SET payer = NULL, agreement = '', browser = NULL, card_hash = NULL, erased_at = $3,
     consumer_id = coalesce($4, consumer_id)
     WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND erased_at IS NULL AND ($5::uuid IS NULL OR consumer_id = $5) RETURNING 1"""
+_CARDS = """UPDATE charges c SET card_hash = NULL FROM plans p WHERE p.merchant_id = $1 AND p.order_id = ANY ($2::uuid[])
+    AND ($3::uuid IS NULL OR p.consumer_id = $3) AND c.merchant_id = $1 AND c.order_id = ANY ($2::uuid[])
+    AND c.order_id = p.order_id AND c.card_hash IS NOT NULL"""
 # The operator's words about a review. Its numbers stay, like those of a decision. $3 is the consumer, or null for everybody.
 _REVIEWED = """UPDATE reviews SET reason = '' WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[]) AND reason <> ''
     AND ($3::uuid IS NULL OR consumer_id = $3)"""
@@ -147,6 +150,7 @@ async def _forget_rows(
     """
     await session.fetch(_REVIEWED, merchant_id, ids, consumer_id)
     await session.fetch(_SAID, merchant_id, ids, consumer_id)
+    await session.fetch(_CARDS, merchant_id, ids, consumer_id)
     return len(await session.fetch(_PLANS, merchant_id, ids, now, new_id, consumer_id))
 
 

@@ -24,6 +24,7 @@ from cuota.core.order.outcome import Outcome
 from cuota.db.dispute import disputes
 from cuota.db.plan.card_events import DueEvent
 from cuota.db.session import Session
+from cuota.flows.charge_card import note_chargeback
 from cuota.flows.context import Context
 from cuota.flows.dispute.read_dispute import read_claims
 from cuota.flows.settle import settle
@@ -104,6 +105,7 @@ async def report_chargeback(context: Context, due: DueEvent, *, closes: bool) ->
         log.warning("dispute closed without a decision", extra={"facts": facts})
     elif closes:
         await settle(context, *ids, end, _reading(due.reference))
+        await note_chargeback(context, *ids, due.charge_id)
 
 
 def _reading(reference: str) -> Callable[[Session, UUID, UUID], Awaitable[ChargedBackOrder | None]]:

@@ -14,7 +14,7 @@ from cuota.core.plan import new_card
 from cuota.core.plan.card import PlanCard
 from cuota.core.plan.collection import CardBusy, CardExhausted, NothingOwed
 from cuota.db.checkout import consumers
-from cuota.db.plan import accounts, plans
+from cuota.db.plan import accounts, charges, plans
 from cuota.db.plan.accounts import PlanDetail
 from cuota.db.plan.plans import Agreed
 from cuota.flows.afterwards import DATABASE_FAILED, afterwards
@@ -164,6 +164,7 @@ async def change_card(
     try:
         of_card = await count_card(context, new.card_hash)
         await require_allowed(context, new)
+        await charges.keep_card_hash(context.pool, *ids)
         changed = await _change(context, *ids, new, expected)
     except Problem:
         await free_network(context, ask)

@@ -12,7 +12,7 @@ from cuota.core.checkout.card import BadCard
 from cuota.core.installment import owed
 from cuota.db.plan.accounts import PlanDetail
 from cuota.flows.afterwards import afterwards
-from cuota.flows.checkout.allow_card import OTHER_CARD
+from cuota.flows.checkout.allow_card import CHARGED_BACK, OTHER_CARD
 from cuota.flows.checkout.days import local_day
 from cuota.flows.checkout.take_step import Problem
 from cuota.flows.context import Context
@@ -84,7 +84,7 @@ async def change(request: Request, known: Known, detail: PlanDetail) -> Response
     except BadCard as bad:
         return _page(request, known, detail, Problem(bad.errors))
     except Problem as said:
-        if said.notice in {manage_plan.NOT_REACHED, manage_plan.ENTER_AGAIN, OTHER_CARD}:
+        if said.notice in {manage_plan.NOT_REACHED, manage_plan.ENTER_AGAIN, OTHER_CARD, CHARGED_BACK}:
             return _page(request, known, detail, said)
         return see_other(plan_path(detail, key_of(said.notice)))
     became = "card"
