@@ -86,7 +86,7 @@ COMMANDS: dict[str, Adds] = {
     "webhook": _events,
     "keys": _keys,
     "verify": _module("operate"),
-    "card-refunds": _module("operate"),
+    "card-refunds": _module("card_refunds"),
     "migrate": _module("operate"),
     "books": _module("money"),
     "rails": _module("rails"),

@@ -49,6 +49,7 @@ FEW = {
 }  # fmt: skip
 # Statements that may read a whole table, each with the reason.
 ALLOWED = {
+    "charges._PLACE": "the operator runs it by hand",
     "charges._FAILED": "its index contains only the failed charges, which an operator settles",
     "claims._CLAIMERS": "its index contains only the claimed deliveries",
     "recalculate._MERCHANTS_OF_SHARDS": "it runs only on a Citus cluster, where each shard reads its part; the operator runs it by hand",

@@ -1,4 +1,4 @@
-"""Commands for the whole installation: `keys rotate`, `verify`, `card-refunds` and `migrate`."""
+"""Commands for the whole installation: `keys rotate`, `verify` and `migrate`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from cuota.commands.parsers import Add
 from cuota.commands.place import announce
 from cuota.commands.progress import ProgressReporter, progress
 from cuota.config import reading
-from cuota.core import money
 from cuota.db import hosts, row_security
 from cuota.db.citus import distribute
 from cuota.db.migrate import OnProgress
@@ -24,7 +23,6 @@ from cuota.db.nodes import require_coordinator
 from cuota.db.operator import operator_figures
 from cuota.db.operator.operator_figures import VerifyRun
 from cuota.db.payout import sending
-from cuota.db.plan.charges import failed_refunds
 from cuota.db.pool import UnsafeDatabase
 from cuota.db.sandbox import clock
 from cuota.db.verify.recalculate import VerifyReport, verify
@@ -34,7 +32,6 @@ from cuota.flows.operator.log_action import OperatorNote, log_done
 from cuota.flows.payout.send_payouts import NO_BANK_RAIL
 from cuota.run import runtime
 
-MOST_SHOWN = 1000
 _SECURED = "rowSecurity"
 
 
@@ -82,27 +79,6 @@ async def _verified(context: Context, told: OnProgress) -> tuple[VerifyReport, i
     with contextlib.suppress(asyncpg.ReadOnlySQLTransactionError):
         await operator_figures.add_run(context.pool, context.new_id(), done)
     return report, unsent
-
-
-def card_refunds(options: argparse.Namespace) -> int:
-    """`cuota card-refunds`: exit 1 if any refund failed, so that a nightly job notices."""
-    require_database()
-    found = run(lambda context: failed_refunds(context.pool, MOST_SHOWN))
-    facts = [
-        {
-            "merchantId": str(each.merchant_id),
-            "orderId": str(each.order_id),
-            "cardRefundId": str(each.card_refund_id),
-            "amount": money.text_of(each.amount),
-            "card": f"{each.card_brand} {each.card_last4}",
-            "reason": each.reason,
-            "failedAt": each.failed_at.isoformat(),
-        }
-        for each in found
-    ]
-    lines = [" ".join(str(value) for value in fact.values()) for fact in facts]
-    show(options, facts, lines or ["No card has refused money back."])
-    return 1 if found else 0
 
 
 def migrate_database(options: argparse.Namespace) -> int:
@@ -224,16 +200,11 @@ def register_keys(add: Add) -> None:
 
 
 def register(add: Add) -> None:
-    """Register `cuota verify`, `cuota card-refunds` and `cuota migrate`."""
+    """Register `cuota verify` and `cuota migrate`."""
     add(
         "verify",
         verify_ledger,
         "recalculate every order from the ledger and list each row that differs",
-    )
-    add(
-        "card-refunds",
-        card_refunds,
-        "list refunds that a card refused; pay them to the consumer in another way",
     )
     upgrade = add("migrate", migrate_database, "apply the database migrations of this release")
     upgrade.add_argument(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from uuid import UUID
 
 from cuota.core.ledger import Transfer
 from cuota.core.order import posting
@@ -48,6 +49,18 @@ def cover(order: Order, waiting: CardRefund, borne: int, now: datetime) -> Outco
     if not transfers:
         return None
     return Outcome(order=order, transfers=transfers, card_refunds_settled=settled, at=now)
+
+
+def pay_otherwise(
+    order: Order, card_refund_id: UUID, left: int, reason: str | None, now: datetime
+) -> Outcome:
+    """Record that the operator has paid a failed refund in another way. `left` are the cents that were still owed."""
+    return Outcome(
+        order=order,
+        transfers=tuple(posting.refund_paid_otherwise(card_refund_id, left)),
+        card_refunds_settled=(Settled(card_refund_id, JobState.PAID_OTHERWISE, reason),),
+        at=now,
+    )
 
 
 def _failed(asked: CardRefund, reason: str, borne: int) -> tuple[tuple[Transfer, ...], tuple[Settled, ...]]:

@@ -16,6 +16,7 @@ class JobState(StrEnum):
     CHARGED_BACK = (
         "charged_back"  # only of a card refund: the card's bank has returned the same money by a chargeback
     )
+    PAID_OTHERWISE = "paid_otherwise"  # only of a card refund that failed: the operator has paid the consumer
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ MERCHANT_FEES = Account.MERCHANT_FEES
 WITHHELD = Account.DISPUTES_WITHHELD
 CHARGEBACKS = Account.CHARGEBACKS
 LOSSES = Account.LOSSES
+BANK = Account.BANK_CLEARING
 
 PostingLine = tuple[Account, Account, int]
 
@@ -106,6 +107,11 @@ def card_refund_failed(cause: UUID, amount: int) -> list[Transfer]:
 def refund_charged_back(cause: UUID, amount: int) -> list[Transfer]:
     """Post a refund that is no longer due, because a lost chargeback returned the same money: that loss was none."""
     return _post("refund_charged_back", cause, (REFUND_DUE, LOSSES, amount))
+
+
+def refund_paid_otherwise(cause: UUID, amount: int) -> list[Transfer]:
+    """Post a refund that the card refused, and that the operator paid to the consumer in another way."""
+    return _post("refund_paid_otherwise", cause, (REFUND_DUE, BANK, amount))
 
 
 def dispute_withheld(cause: UUID, amount: int) -> list[Transfer]:

@@ -85,6 +85,10 @@ _FAILED = f"""SELECT r.merchant_id, r.order_id, r.card_refund_id, {left("r.merch
     FROM card_refunds r JOIN charges c USING (merchant_id, order_id, charge_id)
     WHERE r.state = 'failed' ORDER BY r.created_at DESC LIMIT $1"""
 
+_PLACE = "SELECT merchant_id, order_id FROM card_refunds WHERE card_refund_id = $1"
+_SETTLED = f"""SELECT r.state, r.reason, {left("$1")} AS left_over FROM card_refunds r
+    WHERE r.merchant_id = $1 AND r.order_id = $2 AND r.card_refund_id = $3"""
+
 # The lease of a claim. Only one worker calls the rail for a refund; if the worker dies, another one retries after this time.
 # flows/order/return_money.py asserts that a call ends sooner.
 LEASE = timedelta(seconds=60)
@@ -138,6 +142,15 @@ class FailedRefund:
     failed_at: datetime
     card_brand: str
     card_last4: str
+
+
+@dataclass(frozen=True, slots=True)
+class SettledRefund:
+    """A card refund. `left` are the cents that no lost chargeback returned."""
+
+    state: str
+    reason: str | None
+    left: int
 
 
 async def pending(session: Session, merchant_id: UUID, order_id: UUID) -> PendingCharge | None:
@@ -224,3 +237,17 @@ async def try_again(session: Session, due: DueRefund, at: datetime, reason: str)
 async def failed_refunds(session: Session, limit: int) -> list[FailedRefund]:
     """Return the failed refunds of all merchants, newest first, for operators."""
     return [FailedRefund(*row) for row in await session.fetch(_FAILED, limit)]
+
+
+async def place_of_refund(session: Session, card_refund_id: UUID) -> tuple[UUID, UUID] | None:
+    """Return the merchant and the order of a card refund, for operators."""
+    row = await session.fetchrow(_PLACE, card_refund_id)
+    return None if row is None else (row["merchant_id"], row["order_id"])
+
+
+async def settled_refund(
+    session: Session, merchant_id: UUID, order_id: UUID, card_refund_id: UUID
+) -> SettledRefund | None:
+    """Return the state of a card refund, and what is left of it."""
+    row = await session.fetchrow(_SETTLED, merchant_id, order_id, card_refund_id)
+    return None if row is None else SettledRefund(*row)

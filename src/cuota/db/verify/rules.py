@@ -132,6 +132,9 @@ def _card_refunds(
             yield f"card_refunds {refund_id}", f"{state} {amount}, the ledger says {returned}"
         if by_bank > amount or (by_bank == amount) != (state == "charged_back"):
             yield f"card_refunds {refund_id}", f"{state} {amount}, the ledger says {by_bank} by a chargeback"
+        otherwise = posted[refund_id, "refund_paid_otherwise"]
+        if otherwise != (left if state == "paid_otherwise" else 0):
+            yield f"card_refunds {refund_id}", f"{state} {amount}, the ledger says {otherwise} in another way"
 
 
 def _balances(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
@@ -157,6 +160,7 @@ def _balances(facts: dict[str, Any], ledger: list[Transfer]) -> Disagreements:
         Account.MERCHANT_PAYABLE: merchant_fee - (facts["captured"] - facts["refunded"]) + withheld,
         Account.MERCHANT_FEES: -merchant_fee,
         Account.CARD_CLEARING: paid - gone - dispute_rules.taken_back(disputes),
+        Account.BANK_CLEARING: -fees.posted(ledger, "refund_paid_otherwise"),
         Account.DISPUTES_WITHHELD: -withheld,
         Account.CHARGEBACKS: dispute_rules.undecided(disputes),
         Account.LOSSES: lost(plan)

@@ -119,7 +119,11 @@ async def _fail_refund(context: Context, due: DueEvent) -> None:
 
     def decide(known: _Refunded) -> Outcome | None:
         refund = known.refund
-        if refund is None or refund.state in {JobState.FAILED, JobState.CHARGED_BACK}:
+        if refund is None or refund.state in {
+            JobState.FAILED,
+            JobState.CHARGED_BACK,
+            JobState.PAID_OTHERWISE,
+        }:
             return None
         asked = CardRefund(refund_id, refund.charge_id, refund.amount)
         fail = fail_later if refund.state == JobState.SUCCEEDED else settle_card_refund

@@ -219,6 +219,8 @@ def _to_card(shown: ShownPlan, back: Return, card: str, brand: str) -> str:
         return f"{sum_} went back to {card}. Your bank may take a few days to show it."
     if back.state == "failed":
         return f"{sum_} could not be sent back to {card}: its bank refused. Ask {shown.merchant} or {brand} for it."
+    if back.state == "paid_otherwise":
+        return f"{sum_} could not be sent back to {card}, and {brand} paid it to you in another way."
     return f"{sum_} is on its way back to {card}, since {day_there(back.asked_at, shown.zone)}."
 
 
