@@ -29,6 +29,10 @@ class CardBusy(Exception):
     """A charge for this plan is in progress. Nothing else may change the plan until the card rail answers."""
 
 
+class PlanPaused(Exception):
+    """A dispute is open. Nothing is charged until the dispute ends."""
+
+
 class CardExhausted(Exception):
     """The card was declined as often as the card networks allow. It may not be charged now."""
 

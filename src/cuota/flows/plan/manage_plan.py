@@ -12,7 +12,7 @@ from cuota.core.installment import Installment, owed
 from cuota.core.order.outcome import Outcome
 from cuota.core.plan import new_card
 from cuota.core.plan.card import PlanCard
-from cuota.core.plan.collection import CardBusy, CardExhausted, NothingOwed
+from cuota.core.plan.collection import CardBusy, CardExhausted, NothingOwed, PlanPaused
 from cuota.db.checkout import consumers
 from cuota.db.plan import accounts, charges, plans
 from cuota.db.plan.accounts import PlanDetail
@@ -38,6 +38,7 @@ from cuota.rails.unavailable import RailUnavailable
 BUSY = "A payment for this plan is in progress. Check again in a minute; nothing is charged twice."
 NOT_OWED = "This payment is no longer due. Here is your plan as it is now."
 CHANGED = "Your plan has changed since you opened the page. Here it is as it is now; nothing was charged."
+PAUSED = "Payments are paused while a dispute about this order is open. Nothing was charged."
 PARTLY = "Your card paid part of this and was then declined by its bank. Here is what you still owe."
 NOT_ALL = "Your card paid part of this. We could not finish the rest; nothing is charged twice. Here is what you still owe."
 PAID_BEFORE = "You already paid this. Nothing was charged twice."
@@ -72,8 +73,10 @@ async def pay_early(
         raise Problem(notice=_not_owed(detail.shown.plan, numbers))
     if sum(item.total for item in chosen) != expected:
         raise Problem(notice=CHANGED)
-    # A dispute pauses all payments, so the plan does not say which card was declined. The rules for declined cards still hold.
-    if detail.shown.card_ended or (order.paused_at is None and detail.shown.needs_card):
+    # The form may have been opened before the dispute.
+    if order.paused_at is not None:
+        raise Problem(notice=PAUSED)
+    if detail.shown.needs_card:
         raise Problem(notice=OTHER_CARD)
     ask = await count_ask(context, order.order_id, asker, detail.shown.card.card_hash)
     for item in chosen:
@@ -113,6 +116,8 @@ async def _pay_one(context: Context, merchant_id: UUID, order_id: UUID, item: In
         raise _NotCharged(notice=_not_owed(plan, [item.number])) from None
     except CardBusy:
         raise _NotCharged(notice=BUSY) from None
+    except PlanPaused:
+        raise _NotCharged(notice=PAUSED) from None
     except CardExhausted:
         raise _NotCharged(notice=OTHER_CARD) from None
     except Charging:

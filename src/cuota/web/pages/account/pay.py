@@ -33,6 +33,8 @@ async def show(request: Request, known: Known, detail: PlanDetail) -> Response:
     """
     if detail.shown.order.charging is not None:
         return see_other(plan_path(detail, "busy"))
+    if detail.shown.order.paused_at is not None:
+        return see_other(plan_path(detail, "paused"))
     waiting = owed(detail.shown.plan)
     if request.query_params.get("overdue") == "1":
         waiting = [item for item in waiting if item.failures]

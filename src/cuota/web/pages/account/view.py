@@ -43,6 +43,7 @@ TOLD = {
     "changed": (manage_plan.CHANGED, "error"),
     "declined": (manage_plan.DECLINED, "error"),
     "other-card": (OTHER_CARD, "error"),
+    "paused": (manage_plan.PAUSED, "calm"),
     "partly": (manage_plan.PARTLY, "error"),
     "not-all": (manage_plan.NOT_ALL, "error"),
     "sent-back": ("Thank you. Your next payment waits for the refund.", "done"),
