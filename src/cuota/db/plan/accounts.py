@@ -59,9 +59,19 @@ _RETURNS = Nested(
     """FROM card_refunds r JOIN charges c ON c.merchant_id = $1 AND c.order_id = r.order_id AND c.charge_id = r.charge_id
         WHERE r.merchant_id = $1 AND r.order_id = o.order_id ORDER BY r.created_at""",
 )
+# A lost chargeback refunds the captured part and voids the rest. No merchant knows the id of a movement in advance, and a lost dispute
+# of the consumer voids nothing.
+_CHARGED_BACK = """m.reference = 'dispute-' || m.movement_id AND (m.kind = 'void' OR EXISTS (SELECT FROM disputes e
+    WHERE e.merchant_id = $1 AND e.order_id = o.order_id AND e.movement_id = m.movement_id AND e.kind = 'chargeback'))"""
 _LESSENED = Nested(
     "lessened",
-    ("m.kind", "m.amount", "m.created_at", "m.reference = 'authorization-expiry-' || m.movement_id"),
+    (
+        "m.kind",
+        "m.amount",
+        "m.created_at",
+        "m.reference = 'authorization-expiry-' || m.movement_id",
+        _CHARGED_BACK,
+    ),
     """FROM movements m WHERE m.merchant_id = $1 AND m.order_id = o.order_id
         AND m.kind IN ('void', 'refund') ORDER BY m.created_at, m.movement_id""",
 )
@@ -130,12 +140,16 @@ class Return:
 
 @dataclass(frozen=True, slots=True)
 class Less:
-    """A void or refund that reduced the order, in cents. `expired`: the authorization's end caused the void."""
+    """A void or refund that reduced the order, in cents.
+
+    `expired`: the authorization's end caused the void. `charged_back`: a lost chargeback caused the void or refund.
+    """
 
     kind: str
     amount: int
     at: datetime
     expired: bool
+    charged_back: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from uuid import UUID
+from datetime import timedelta
+from uuid import UUID, uuid4
 
+from cuota.db.plan.card_events import DueEvent
+from cuota.flows.dispute.report_chargeback import report_chargeback
 from cuota.flows.order.expire_authorizations import expire_authorization
 from support.makers import Merchant, Running
 from support.pages.consumer import Consumer
@@ -58,3 +61,27 @@ async def test_a_first_payment_that_was_completely_refunded_is_not_shown_as_zero
         assert "$25.00 Sent back" in page.text
         assert "$0.00 Paid" not in page.text
         assert "Paid" not in page.text
+
+
+async def test_a_lost_chargeback_is_not_shown_as_a_refund_of_the_shop(
+    consumer: Consumer, merchant: Merchant, service: Running
+) -> None:
+    plan = await consumer.buy_at(merchant)
+    assert (await merchant.move(plan.order, "capture", "10.00")).status_code == 200
+    ids = merchant.merchant_id, UUID(plan.order["orderId"])
+    charge_id = (
+        await service.context.pool.fetch("SELECT charge_id FROM charges WHERE order_id = $1", ids[1])
+    )[0][0]
+    for status in ("needs_response", "lost"):
+        event = DueEvent(
+            *ids, "sandbox", str(uuid4()), "dispute.opened", charge_id, None, "fraudulent", 2500, f"CB-{charge_id}", status,
+            service.context.now() + timedelta(days=9),
+        )  # fmt: skip
+        await report_chargeback(service.context, event, closes=status == "lost")
+    await consumer.enter()
+    page = await consumer.open(plan.path)
+    # The captured part and the part that was not captured.
+    assert "The bank of your card took a payment back: reduced by $10.00 on " in page.text
+    assert "The bank of your card took a payment back: reduced by $15.00 on " in page.text
+    assert "gave you money back" not in page.text
+    assert "canceled part of your order" not in page.text

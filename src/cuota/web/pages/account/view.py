@@ -239,6 +239,8 @@ def cause_words(detail: PlanDetail) -> list[str]:
 def _cause(shown: ShownPlan, less: Less, *, all_of_it: bool) -> str:
     if less.expired:
         return f"{shown.merchant} did not ship {'' if all_of_it else 'the rest '}in time"
+    if less.charged_back:
+        return "The bank of your card took a payment back"
     if less.kind == "refund":
         return f"You returned items, or {shown.merchant} gave you money back"
     return f"{shown.merchant} canceled {'your' if all_of_it else 'part of your'} order"
@@ -251,4 +253,5 @@ def _why_nothing(shown: ShownPlan) -> str:
         return f"{shown.merchant} did not ship in time"
     if not order.refunded:
         return f"{shown.merchant} canceled your order"
-    return f"{shown.merchant} gave you all of it back"
+    # The shop gave the money back, or the bank of the card took it back.
+    return "you got all of it back"
