@@ -99,14 +99,19 @@ async def _keep(context: Context, asked: ChargeRequest, answer: CardAnswer, reco
         raise Charging from None
 
 
-async def look_up(context: Context, asked: ChargeRequest, record: RecordAnswer, asked_at: datetime) -> bool:
+async def look_up(
+    context: Context, asked: ChargeRequest, record: RecordAnswer, asked_at: datetime, *, paused: bool = False
+) -> bool:
     """Look up a charge without a final answer. If the rail does not know the charge, request it again under the same key.
 
-    A charge that the consumer has not confirmed in CONFIRM_WITHIN is canceled. Returns False if there is no final answer yet.
+    `paused`: a dispute is open, so a charge that never arrived is not requested again until the dispute ends. A charge that the
+    consumer has not confirmed in CONFIRM_WITHIN is canceled. Returns False if there is no final answer yet.
     """
     try:
         answer = await context.rails.card.find_charge(asked)
         if answer is None:
+            if paused:
+                return False
             await ask(context, asked, record)
             return True
         abandoned = context.now() >= asked_at + CONFIRM_WITHIN

@@ -120,13 +120,12 @@ async def ask_for(
     return await charge_card.ask(context, asked, _recorder(context, merchant_id, order_id, charge))
 
 
-async def finish_collection(
-    context: Context, merchant_id: UUID, order_id: UUID, pending: PendingCharge
-) -> bool:
+async def finish_collection(context: Context, order: Order, pending: PendingCharge) -> bool:
     """Look up a charge without an answer, as a background job. Returns False if the card rail still has no answer."""
+    merchant_id, order_id, paused = order.merchant_id, order.order_id, order.paused_at is not None
     record = _recorder(context, merchant_id, order_id, pending.charge)
     asked = charge_card.request_again(pending, merchant_id, order_id)
-    return await charge_card.look_up(context, asked, record, pending.asked_at)
+    return await charge_card.look_up(context, asked, record, pending.asked_at, paused=paused)
 
 
 async def look_at_collection(

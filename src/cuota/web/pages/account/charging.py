@@ -25,6 +25,10 @@ ASKED = frozenset({"asked", "card-busy"})
 # The value of `said` after the consumer canceled a charge.
 GAVE_UP = "gave-up"
 _WORKING = "We are asking your bank for a payment. Nothing is charged twice. This page shows the result."
+_PAUSED = (
+    "This payment began before the dispute. If your bank has it, this page shows the result."
+    " Otherwise it is not made while the dispute is open."
+)
 
 
 async def charging(request: Request, known: Known, detail: PlanDetail) -> PageContext | Response:
@@ -52,7 +56,8 @@ async def charging(request: Request, known: Known, detail: PlanDetail) -> PageCo
         after = await find_plan(context, known.consumer_id, *ids) or detail
         paid = after.shown.plan[pending.charge.installment - 1].paid
         return see_other(plan_path(detail, "paid" if paid else "declined"))
-    return {"title": "A payment is being made right now", "texts": [_WORKING], "busy": True, "bank": None}
+    text = _WORKING if shown.order.paused_at is None else _PAUSED
+    return {"title": "A payment is being made right now", "texts": [text], "busy": True, "bank": None}
 
 
 @of_plan
