@@ -21,7 +21,11 @@ async def test_a_payout_s_events_have_the_payout_and_no_order(shop: Both, mercha
     context = merchant.service.context
     payout_id = await make_payout(context, merchant.merchant_id, 120_437)
     later = context.now() + timedelta(seconds=1)
-    (due,) = [each for each in await sending.claim(context.pool, later, 999) if each.payout_id == payout_id]
+    (due,) = [
+        each
+        for each in await sending.claim(context.pool, later, 999, "sandbox")
+        if each.payout_id == payout_id
+    ]
     await settle_payout(context, due, BankAnswer(BankState.REJECTED, due.amount, "R13 Invalid"))
     await publish_events(context)
     created, returned = [event async for event in shop.events()]

@@ -29,6 +29,13 @@ def test_each_missing_setting_is_named(cuota: Cuota) -> None:
     assert "011000016" not in wrong.stderr
 
 
+def test_the_commands_still_work_for_the_files_of_an_earlier_rail(cuota: Cuota) -> None:
+    kept = {**FILES, "CUOTA_BANK_RAIL": "sandbox", "CUOTA_BANK_RAILS_KEPT": "files"}
+    assert cuota("bank", "files", **kept).returncode == 0
+    missing = cuota("bank", "files", CUOTA_BANK_RAILS_KEPT="files")
+    assert "CUOTA_BANK_COMPANY: must be set if a bank rail is files" in missing.stderr
+
+
 def test_an_empty_queue_makes_no_file(cuota: Cuota) -> None:
     assert "No payment waits for a file." in cuota("bank", "make", **FILES).stdout
     shown = json.loads(cuota("bank", "files", "--json", **FILES).stdout)

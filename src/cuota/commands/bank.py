@@ -47,10 +47,12 @@ def _with(
     require_database()
 
     async def go(context: Context) -> T:
-        bank = context.rails.bank
-        if bank is None or not isinstance(bank.rail, FileBankRail):
-            raise NoSuchRail("CUOTA_BANK_RAIL is not files, so there are no bank files.")
-        return await flow(context, bank.rail)
+        for bank in context.rails.banks:
+            if isinstance(bank.rail, FileBankRail):
+                return await flow(context, bank.rail)
+        raise NoSuchRail(
+            "CUOTA_BANK_RAIL is not files, and CUOTA_BANK_RAILS_KEPT does not name files, so there are no bank files."
+        )
 
     return run(go, note)
 

@@ -64,7 +64,7 @@ def payouts(options: argparse.Namespace) -> int:
 
 
 def _is_trouble(each: ListedPayout, days: PaymentDays) -> bool:
-    late = is_unconfirmed(each.status, each.arrival_date, days)
+    late = is_unconfirmed(each.status, each.arrival_date, days, each.confirm_by)
     return late or has_problem(each.problem, each.arrival_date, days)
 
 
@@ -79,7 +79,7 @@ def _facts(each: ListedPayout, days: PaymentDays) -> dict[str, object]:
         "currency": each.currency,
         "closedAt": timestamp(each.closed_at),
         "arrivalDate": each.arrival_date.isoformat(),
-        "overdue": is_unconfirmed(each.status, each.arrival_date, days),
+        "overdue": is_unconfirmed(each.status, each.arrival_date, days, each.confirm_by),
         "bankAccount": {"last4": each.last4},
         "tries": each.tries,
         "nextTryAt": None if each.try_at is None else timestamp(each.try_at),
@@ -103,7 +103,7 @@ def _lines(seen: _Seen) -> list[str]:
 
 
 def _line(each: ListedPayout, days: PaymentDays) -> str:
-    overdue = is_unconfirmed(each.status, each.arrival_date, days)
+    overdue = is_unconfirmed(each.status, each.arrival_date, days, each.confirm_by)
     line = (
         f"{each.payout_id}  {each.status.value:8}  {money.text_of(each.amount):>12}  {each.arrival_date}  ****{each.last4}"
         f"  {each.merchant}"

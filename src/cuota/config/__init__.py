@@ -84,10 +84,10 @@ class Settings:
     log_level: str
     more_audiences: tuple[str, ...] = ()
     cards_kept: tuple[str, ...] = ()
+    banks_kept: tuple[str, ...] = ()
     stripe: StripeKeys | None = None
     bank_files: BankFileSettings | None = None
-    # The provider at which the operator's people sign in, and the rules for it; both or neither.
-    provider: ProviderSettings | None = None
+    provider: ProviderSettings | None = None  # of the operator's people; set together with its rules
     provider_rules: ProviderRules | None = None
     trusted_proxies: tuple[Network, ...] = ()
     text_limits: TextLimits = field(default_factory=TextLimits)
@@ -105,6 +105,7 @@ class Settings:
             screening=self.screening_rail,
             onboarding_required=self.onboarding_required,
             cards_kept=self.cards_kept,
+            banks_kept=self.banks_kept,
             sandbox=self.sandbox,
             public_url=self.public_url,
             senders=self.senders,

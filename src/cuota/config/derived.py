@@ -158,12 +158,13 @@ _BANK_FILES = (
 
 
 def bank_files(environ: Mapping[str, str], given: Given, problems: list[str]) -> BankFileSettings | None:
-    """Return how bank files are written, or None for another bank rail. Adds missing settings to `problems`."""
-    if given.get("CUOTA_BANK_RAIL") != "files":
+    """Return how bank files are written, or None if no bank rail is `files`. Adds missing settings to `problems`."""
+    kept = given.get("CUOTA_BANK_RAILS_KEPT", ())
+    if "files" not in (given.get("CUOTA_BANK_RAIL"), *(kept if isinstance(kept, tuple) else ())):
         return None
     present = {name for name, text in environ.items() if text.strip()}
     problems.extend(
-        f"{name}: must be set if CUOTA_BANK_RAIL is files, because each file contains it."
+        f"{name}: must be set if a bank rail is files, because each file contains it."
         for name in _BANK_FILES
         if name not in present
     )

@@ -18,6 +18,7 @@ _PLAIN: dict[str, tuple[str, object]] = {
     "write_off_days": ("CUOTA_WRITE_OFF_DAYS", 120),
     "card_rail": ("CUOTA_CARD_RAIL", "sandbox"),
     "cards_kept": ("CUOTA_CARD_RAILS_KEPT", ()),
+    "banks_kept": ("CUOTA_BANK_RAILS_KEPT", ()),
     "onboarding": ("CUOTA_ONBOARDING", "off"),
     "screening_days": ("CUOTA_SCREENING_DAYS", 1),
     "message_rail": ("CUOTA_MESSAGE_RAIL", "sandbox"),

@@ -76,6 +76,7 @@ SETTINGS = (
     Setting("CUOTA_MESSAGE_RAIL", "sandbox, live (text hook and SMTP), or a class of the MessageRail protocol", "sandbox", rail("sandbox", "live", example="mytexts.rails.MessageRail")),
     Setting("CUOTA_ISSUING_RAIL", "the issuer of virtual cards: sandbox, none, or a class of the IssuingRail protocol", "sandbox; production: none, which means no virtual cards", rail("sandbox", "none", example="mybank.rails.IssuingRail")),
     Setting("CUOTA_BANK_RAIL", "the bank that sends payouts: sandbox, files, none, or a class of the BankRail protocol", "sandbox; production: none, which means that payouts wait", rail("sandbox", "files", "none", example="mybank.rails.BankRail")),
+    Setting("CUOTA_BANK_RAILS_KEPT", "more bank rails, separated by commas, which are still asked about the payouts that they sent: the rail that you used before", "none", rails("sandbox", "files", example="mybank.rails.BankRail")),
     Setting("CUOTA_BANK_FORMAT", "the format of bank files: nacha (ACH, United States) or pain001 (ISO 20022)", "nacha", one_of("nacha", "pain001")),
     Setting("CUOTA_BANK_COMPANY", "your company's name, as the bank knows it", "none; `files` needs it", words),
     Setting("CUOTA_BANK_COMPANY_ID", "the company's id of up to ten characters, which the bank gives you", "none; `files` needs it", company_id),

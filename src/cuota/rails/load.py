@@ -40,8 +40,8 @@ class Rails:
     """All rails. `issuing` is None if no virtual cards are issued.
 
     `card_network` simulates the network of the sandbox's virtual cards. It is None if another issuer issues the cards.
-    `bank` is None if no bank rail is configured: payouts then wait. `screening` is None if no names are screened. `identity` is the
-    provider at which the operator's people sign in, or None.
+    `bank` is None if no bank rail is configured: payouts then wait. `banks_kept` are asked about the payouts that they sent.
+    `screening` is None if no names are screened. `identity` is the provider at which the operator's people sign in, or None.
     """
 
     card: CardRails
@@ -49,12 +49,18 @@ class Rails:
     issuing: IssuingRail | None = None
     card_network: CardNetwork | None = None
     bank: BoundedBankRail | None = None
+    banks_kept: tuple[BoundedBankRail, ...] = ()
     screening: BoundedScreeningRail | None = None
     identity: IdentityProvider | None = None
 
+    @property
+    def banks(self) -> tuple[BoundedBankRail, ...]:
+        """Return all bank rails. The first one sends new payouts."""
+        return (*(() if self.bank is None else (self.bank,)), *self.banks_kept)
+
     async def close(self) -> None:
         """Close the connections of all rails."""
-        for rail in (self.card, self.bank, self.screening, self.identity):
+        for rail in (self.card, *self.banks, self.screening, self.identity):
             if rail is not None:
                 await rail.close()
 
@@ -78,10 +84,11 @@ def load(settings: RailSettings, books: RailDatabase, vault: RailVault, now: Clo
         raise NoSuchRail(
             "CUOTA_MESSAGE_RAIL: production needs a real rail, but this one shows its codes on the page."
         )
-    bank, screening = _bank_rail(settings, given), _screening_rail(settings, given)
+    bank, banks_kept = _bank_rails(settings, given)
     rails = Rails(
-        cards, BoundedMessageRail(message), bank=bank, screening=screening, identity=_identity(settings)
-    )
+        cards, BoundedMessageRail(message), bank=bank, banks_kept=banks_kept,
+        screening=_screening_rail(settings, given), identity=_identity(settings),
+    )  # fmt: skip
     if settings.issuing == "none":
         return rails
     issuing = _rail(
@@ -116,18 +123,30 @@ def _card_rails(settings: RailSettings, given: tuple[object, ...]) -> CardRails:
     return CardRails(loaded[0], loaded[1:])
 
 
-def _bank_rail(settings: RailSettings, given: tuple[object, ...]) -> BoundedBankRail | None:
-    """Return the rail for payouts, or None if there is none. Raises NoSuchRail."""
-    if settings.bank == "none":
-        return None
-    bank = _rail(
-        "CUOTA_BANK_RAIL", settings.bank, {"sandbox": SandboxBankRail, "files": FileBankRail}, BankRail, given
-    )
+def _bank_rails(
+    settings: RailSettings, given: tuple[object, ...]
+) -> tuple[BoundedBankRail | None, tuple[BoundedBankRail, ...]]:
+    """Return the rail for new payouts, or None if there is none, and the rails that sent earlier payouts. Raises NoSuchRail."""
+    bank = None if settings.bank == "none" else _bank_rail("CUOTA_BANK_RAIL", settings.bank, settings, given)
+    names = {settings.bank if bank is None else bank.name}
+    kept = []
+    for path in settings.banks_kept:
+        earlier = _bank_rail("CUOTA_BANK_RAILS_KEPT", path, settings, given)
+        if earlier.name in names:
+            raise NoSuchRail(
+                f"CUOTA_BANK_RAILS_KEPT: another bank rail also has the name {earlier.name}. Each needs its own."
+            )
+        names.add(earlier.name)
+        kept.append(earlier)
+    return bank, tuple(kept)
+
+
+def _bank_rail(setting: str, path: str, settings: RailSettings, given: tuple[object, ...]) -> BoundedBankRail:
+    """Return one bank rail. Raises NoSuchRail."""
+    bank = _rail(setting, path, {"sandbox": SandboxBankRail, "files": FileBankRail}, BankRail, given)
     if not settings.sandbox and isinstance(bank, SandboxBankRail):
-        raise NoSuchRail(
-            "CUOTA_BANK_RAIL: production needs a real rail or none, but this one is a simulator."
-        )
-    _require_name("CUOTA_BANK_RAIL", settings.bank, bank.name)
+        raise NoSuchRail(f"{setting}: production needs a real rail or none, but this one is a simulator.")
+    _require_name(setting, path, bank.name)
     return BoundedBankRail(bank)
 
 

@@ -46,7 +46,7 @@ async def at(merchant: Merchant, status: PayoutStatus) -> DuePayout:
     payout_id = await make_payout(context, merchant.merchant_id)
     (due,) = [
         each
-        for each in await sending.claim(context.pool, context.now() + timedelta(1), 99)
+        for each in await sending.claim(context.pool, context.now() + timedelta(1), 99, "sandbox")
         if each.payout_id == payout_id
     ]
     for state in WAYS[status]:

@@ -108,3 +108,13 @@ def test_a_rail_is_loaded_or_refused_by_name(service: Running) -> None:
     )
     with pytest.raises(NoSuchRail, match="CUOTA_BANK_RAIL: production needs a real rail or none"):
         load_rails(replace(live, bank=simulator), *others)
+
+
+def test_two_bank_rails_never_have_the_same_name(service: Running) -> None:
+    settings, *others = rail_parts(service.context.pool)
+    with pytest.raises(
+        NoSuchRail, match="CUOTA_BANK_RAILS_KEPT: another bank rail also has the name sandbox"
+    ):
+        load_rails(replace(settings, bank="sandbox", banks_kept=("sandbox",)), *others)
+    rails = load_rails(replace(settings, banks_kept=("sandbox",)), *others)
+    assert [each.name for each in rails.banks] == ["sandbox"]

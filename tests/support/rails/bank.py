@@ -13,11 +13,10 @@ from cuota.rails.unavailable import RailUnavailable
 
 class FlakyBank:
     """Passes calls to a rail, and loses the answers to the first `lost` orders. If `arrives` is False, these orders
-    never reach the bank."""
-
-    name = "flaky"
+    never reach the bank. It has the name of that rail."""
 
     def __init__(self, rail: BankRail, lost: int = 0, *, arrives: bool = True) -> None:
+        self.name = rail.name
         self._rail, self._lost, self._arrives = rail, lost, arrives
         self.calls: list[str] = []
 
@@ -56,10 +55,11 @@ class SayingBank:
         return None if amount is None else BankAnswer(self.says, amount, self.reason, "ref")
 
 
-def with_bank(context: Context, rail: BankRail | None) -> Context:
-    """Return the context with another bank rail, or without one."""
+def with_bank(context: Context, rail: BankRail | None, *kept: BankRail) -> Context:
+    """Return the context with another bank rail, or without one. `kept` are the rails that sent earlier payouts."""
     bank = None if rail is None else BoundedBankRail(rail)
-    return replace(context, rails=replace(context.rails, bank=bank))
+    banks_kept = tuple(BoundedBankRail(each) for each in kept)
+    return replace(context, rails=replace(context.rails, bank=bank, banks_kept=banks_kept))
 
 
 def bank_of(context: Context) -> BankRail:

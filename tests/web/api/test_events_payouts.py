@@ -34,7 +34,11 @@ async def walked(merchant: Merchant, *states: BankState) -> UUID:
     context = merchant.service.context
     payout_id = await make_payout(context, merchant.merchant_id)
     later = context.now() + timedelta(seconds=1)
-    (due,) = [each for each in await sending.claim(context.pool, later, 999) if each.payout_id == payout_id]
+    (due,) = [
+        each
+        for each in await sending.claim(context.pool, later, 999, "sandbox")
+        if each.payout_id == payout_id
+    ]
     for state in states:
         await settle_payout(context, due, BankAnswer(state, due.amount, "R03 No Account"))
     return payout_id
@@ -75,7 +79,11 @@ async def test_an_event_has_the_same_bytes_after_the_payout_s_status_changes(mer
     before = (await merchant.http.get(path)).content
     await context.pool.fetch("UPDATE payouts SET try_at = now() WHERE payout_id = $1 RETURNING 1", payout_id)
     later = context.now() + timedelta(minutes=1)
-    (due,) = [each for each in await sending.claim(context.pool, later, 999) if each.payout_id == payout_id]
+    (due,) = [
+        each
+        for each in await sending.claim(context.pool, later, 999, "sandbox")
+        if each.payout_id == payout_id
+    ]
     await settle_payout(context, due, BankAnswer(BankState.RETURNED, due.amount, "R03"))
     assert (await merchant.http.get(path)).content == before
 

@@ -28,9 +28,15 @@ def payment_days(today: date, patience: int) -> PaymentDays:
     return PaymentDays(today, confirmed + timedelta(days=1) if patience else today)
 
 
-def is_unconfirmed(status: PayoutStatus, arrival: date, days: PaymentDays) -> bool:
-    """Return whether the bank has accepted the payout and is late with its confirmation."""
-    return status is PayoutStatus.SENT and arrival < days.confirmed
+def is_unconfirmed(
+    status: PayoutStatus, arrival: date, days: PaymentDays, confirm_by: date | None = None
+) -> bool:
+    """Return whether the bank has accepted the payout and is late with its confirmation.
+
+    `confirm_by` is the last day by the rules of the rail that sent the payout; without it, the rail of the settings counts.
+    """
+    late = arrival < days.confirmed if confirm_by is None else confirm_by < days.today
+    return status is PayoutStatus.SENT and late
 
 
 def has_problem(problem: str | None, arrival: date, days: PaymentDays) -> bool:

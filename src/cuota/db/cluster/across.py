@@ -49,24 +49,24 @@ async def fetch_across(session: Session, sql: str, *values: object) -> list[Any]
 
 
 async def claim_across(
-    session: Session, due: str, claim: str, now: datetime, lease: timedelta, limit: int
+    session: Session, due: str, claim: str, now: datetime, lease: timedelta, limit: int, *more: object
 ) -> list[Any]:
     """Claim at most `limit` rows that are due, of all merchants. The order of the merchants is random.
 
     `due` finds the merchants ($1 is now). `claim` claims rows of one merchant: $1 the merchant, $2 now, $3 the end of the lease,
-    $4 the maximum number of rows.
+    $4 the maximum number of rows, and then `more`.
     """
     found: list[Any] = []
     if known := _known(session, due):
         try:
-            found = await _claim(session, known, claim, now, lease, limit)
+            found = await _claim(session, known, claim, now, lease, limit, *more)
         except NodeLost:
             # The next claim asks which nodes are up.
             _memory(session).pop(due, None)
             raise
     if len(found) < limit:
         merchants = await _read_due(session, due, now)
-        found += await _claim(session, merchants, claim, now, lease, limit - len(found))
+        found += await _claim(session, merchants, claim, now, lease, limit - len(found), *more)
     if len(found) < limit:
         # There is no backlog. The next claim also finds merchants that have due rows only then.
         _memory(session).pop(due, None)
@@ -95,13 +95,19 @@ def _memory(session: Session) -> dict[str, tuple[float, list[UUID]]]:
 
 
 async def _claim(
-    session: Session, merchants: list[UUID], claim: str, now: datetime, lease: timedelta, limit: int
+    session: Session,
+    merchants: list[UUID],
+    claim: str,
+    now: datetime,
+    lease: timedelta,
+    limit: int,
+    *more: object,
 ) -> list[Any]:
     random.shuffle(merchants)
     found: list[Any] = []
     for merchant_id in merchants:
         if len(found) < limit:
-            found += await session.fetch(claim, merchant_id, now, now + lease, limit - len(found))
+            found += await session.fetch(claim, merchant_id, now, now + lease, limit - len(found), *more)
     return found
 
 

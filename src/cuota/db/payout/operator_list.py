@@ -13,7 +13,7 @@ from cuota.db.position import Position
 from cuota.db.session import Session
 
 _SHOWN = """p.merchant_id, m.name, p.payout_id, p.number, p.status, p.amount, p.currency, p.closed_at,
-        coalesce(p.released_arrival, p.arrival_date) AS arrival_date, b.last4, p.tries, p.problem, p.return_reason, p.try_at,
+        coalesce(p.released_arrival, p.arrival_date) AS arrival_date, b.last4, p.tries, p.problem, p.return_reason, p.try_at, p.confirm_by,
         CASE WHEN p.released_at IS NULL THEN p.held_at END AS held_at"""
 _JOINED = """FROM payouts p JOIN bank_accounts b ON b.merchant_id = p.merchant_id AND b.account_id = p.account_id
         JOIN merchants m ON m.merchant_id = p.merchant_id"""
@@ -23,10 +23,10 @@ _PAYOUTS = f"""SELECT {_SHOWN} {_JOINED}
         AND ($4::timestamptz IS NULL OR (p.closed_at <= $4 AND (p.closed_at < $4 OR p.payout_id > $5::uuid)))
     ORDER BY p.closed_at DESC, p.payout_id LIMIT $3"""
 # The rules of core/payout/late.py: the bank's last answer was a problem ($1 is today), or the bank has not confirmed the payment in
-# time ($2). The oldest first. The index payouts_due holds only payouts that the bank is still asked about.
+# time ($2 if the rail that sent it is not known). The oldest first. The index payouts_due holds only payouts that the bank is still asked about.
 _ARRIVES = "coalesce(p.released_arrival, p.arrival_date)"
 _TROUBLE = f"""p.try_at IS NOT NULL AND ((p.problem IS NOT NULL AND (p.problem <> '{WAITS_FOR_FILE}' OR {_ARRIVES} < $1::date))
-    OR (p.status = 'sent' AND {_ARRIVES} < $2::date))"""
+    OR (p.status = 'sent' AND CASE WHEN p.confirm_by IS NULL THEN {_ARRIVES} < $2::date ELSE p.confirm_by < $1::date END))"""
 _TROUBLED = f"""SELECT {_SHOWN} {_JOINED} WHERE {_TROUBLE}
         AND ($4::timestamptz IS NULL OR (p.closed_at, p.payout_id) > ($4, $5::uuid)) ORDER BY p.closed_at, p.payout_id LIMIT $3"""
 _TROUBLES = f"SELECT count(*) AS payouts FROM payouts p WHERE {_TROUBLE}"
@@ -44,7 +44,8 @@ _PAUSED = """SELECT s.merchant_id, m.name, s.paused_since FROM settlements s JOI
 class ListedPayout:
     """A payout in the operator's list, in cents. `tries` counts the calls to the bank since the last change of the status.
 
-    `held_at` is set while the payout is held: it waits for a person to release it.
+    `held_at` is set while the payout is held: it waits for a person to release it. `confirm_by` is the last day on which the bank
+    confirms the payment, by the rules of the rail that sent it.
     """
 
     merchant_id: UUID
@@ -62,6 +63,7 @@ class ListedPayout:
     return_reason: str | None
     try_at: datetime | None
     held_at: datetime | None
+    confirm_by: date | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,7 @@ def _listed(rows: list[Row]) -> list[ListedPayout]:
         ListedPayout(
             row["merchant_id"], row["name"], row["payout_id"], row["number"], PayoutStatus(row["status"]), row["amount"],
             row["currency"], row["closed_at"], row["arrival_date"], row["last4"], row["tries"], row["problem"],
-            row["return_reason"], row["try_at"], row["held_at"],
+            row["return_reason"], row["try_at"], row["held_at"], row["confirm_by"],
         )
         for row in rows
     ]  # fmt: skip

@@ -15,9 +15,10 @@ _READ = """SELECT merchant_id, payout_id, account_id, status, held_at IS NOT NUL
     FROM payouts WHERE payout_id = ANY ($1::uuid[])"""
 _REFUSED = "SELECT bank_account_is_refused($1, $2) AS refused"
 # A payout that was released before cannot be held again. It goes back into the queue, and waits there.
-_HOLD = """UPDATE payouts SET held_at = $3, try_at = NULL, tries = 0
+_HOLD = """UPDATE payouts SET held_at = $3, try_at = NULL, tries = 0, bank_rail = NULL
     WHERE merchant_id = $1 AND payout_id = $2 AND status = 'created' AND held_at IS NULL"""
-_LOOK_UP = """UPDATE payouts SET try_at = least(coalesce(try_at, $3), $3)
+# A payout of an earlier release has no rail yet.
+_LOOK_UP = """UPDATE payouts SET try_at = least(coalesce(try_at, $3), $3), bank_rail = coalesce(bank_rail, $4)
     WHERE merchant_id = $1 AND payout_id = $2 AND (status IN ('sent', 'paid') OR (status = 'created' AND try_at IS NOT NULL))"""
 
 
@@ -53,7 +54,7 @@ async def hold(session: Session, payout: QueuedPayout, now: datetime) -> None:
     await session.fetchrow(_HOLD, payout.merchant_id, payout.payout_id, now)
 
 
-async def look_up(session: Session, payout_ids: Sequence[UUID], now: datetime) -> None:
-    """Make these payouts due, so that a worker asks the bank for them at once."""
+async def look_up(session: Session, payout_ids: Sequence[UUID], now: datetime, bank_rail: str) -> None:
+    """Make these payouts of the rail with this name due, so that a worker asks the bank for them at once."""
     for each in await read(session, payout_ids) if payout_ids else []:
-        await session.fetchrow(_LOOK_UP, each.merchant_id, each.payout_id, now)
+        await session.fetchrow(_LOOK_UP, each.merchant_id, each.payout_id, now, bank_rail)

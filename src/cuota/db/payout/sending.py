@@ -15,14 +15,16 @@ LEASE = timedelta(minutes=2)
 
 _MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM payouts WHERE try_at <= $1"
 # A claim sets try_at to the end of its lease. The UPDATE repeats the condition, because SKIP LOCKED alone claims some rows twice.
+# The first claim also stores the bank rail, before the bank is called: from then on, only this rail knows whether the payout was sent.
 _CLAIM = """
 WITH claimed AS (
-    UPDATE payouts p SET try_at = $3, tries = least(p.tries + 1, 1000) FROM (
+    UPDATE payouts p SET try_at = $3, tries = least(p.tries + 1, 1000),
+        bank_rail = CASE WHEN p.status = 'created' AND p.tries = 0 THEN coalesce(p.bank_rail, $5) ELSE p.bank_rail END FROM (
         SELECT payout_id FROM payouts WHERE merchant_id = $1 AND try_at <= $2
         ORDER BY try_at, number LIMIT $4 FOR UPDATE SKIP LOCKED
     ) due WHERE p.merchant_id = $1 AND p.payout_id = due.payout_id AND p.try_at <= $2
     RETURNING p.merchant_id, p.payout_id, p.number, p.status, p.amount, p.currency,
-        coalesce(p.released_arrival, p.arrival_date) AS arrival_date, p.paid_at, p.account_id, p.tries
+        coalesce(p.released_arrival, p.arrival_date) AS arrival_date, p.paid_at, p.account_id, p.tries, p.bank_rail
 )
 SELECT c.*, b.routing, b.account, m.name FROM claimed c
     JOIN bank_accounts b ON b.merchant_id = $1 AND b.account_id = c.account_id JOIN merchants m ON m.merchant_id = $1
@@ -30,6 +32,10 @@ SELECT c.*, b.routing, b.account, m.name FROM claimed c
 _MOVE = "SELECT move_payout($1, $2, $3, $4, $5, $6, $7) AS steps"
 _LATER = """UPDATE payouts SET try_at = $4, problem = $5 WHERE merchant_id = $1 AND payout_id = $2 AND status = $3
     AND tries = $6 RETURNING 1"""
+_ASSIGN = """UPDATE payouts SET bank_rail = $3 WHERE merchant_id = $1 AND payout_id = $2 AND status = 'created' AND tries = $4
+    RETURNING 1"""
+_CONFIRM_BY = """UPDATE payouts SET confirm_by = $4, bank_rail = coalesce(bank_rail, $3)
+    WHERE merchant_id = $1 AND payout_id = $2 AND (bank_rail IS NULL OR confirm_by IS DISTINCT FROM $4)"""
 _WAITING = (
     "SELECT merchant_id, count(*) AS waiting FROM payouts WHERE status = 'created' GROUP BY merchant_id"
 )
@@ -37,7 +43,10 @@ _WAITING = (
 
 @dataclass(frozen=True, slots=True)
 class DuePayout:
-    """A claimed payout, in cents, with its account's encrypted numbers. `tries` counts this claim too."""
+    """A claimed payout, in cents, with its account's encrypted numbers. `tries` counts this claim too.
+
+    `bank_rail` names the rail that may have sent the payout. It is None if an earlier release tried to send the payout.
+    """
 
     merchant_id: UUID
     payout_id: UUID
@@ -49,21 +58,36 @@ class DuePayout:
     paid_at: datetime | None
     account_id: UUID
     tries: int
+    bank_rail: str | None
     routing: bytes = field(repr=False)
     account: bytes = field(repr=False)
     merchant_name: str
 
 
-async def claim(session: Session, now: datetime, limit: int) -> list[DuePayout]:
-    """Claim at most `limit` payouts that are due. The order of the merchants is random."""
-    rows = await claim_across(session, _MERCHANTS_DUE, _CLAIM, now, LEASE, limit)
+async def claim(session: Session, now: datetime, limit: int, bank_rail: str) -> list[DuePayout]:
+    """Claim at most `limit` payouts that are due. The order of the merchants is random.
+
+    A payout that no rail was asked to send becomes one of the rail with this name.
+    """
+    rows = await claim_across(session, _MERCHANTS_DUE, _CLAIM, now, LEASE, limit, bank_rail)
     return [
         DuePayout(
             row["merchant_id"], row["payout_id"], row["number"], PayoutStatus(row["status"]), row["amount"], row["currency"],
-            row["arrival_date"], row["paid_at"], row["account_id"], row["tries"], row["routing"], row["account"], row["name"],
+            row["arrival_date"], row["paid_at"], row["account_id"], row["tries"], row["bank_rail"], row["routing"], row["account"], row["name"],
         )
         for row in rows
     ]  # fmt: skip
+
+
+async def assign(session: Session, due: DuePayout, bank_rail: str) -> bool:
+    """Give a payout that its rail never sent to another rail. Return False if another worker has claimed or moved the payout."""
+    row = await session.fetchrow(_ASSIGN, due.merchant_id, due.payout_id, bank_rail, due.tries)
+    return row is not None
+
+
+async def expect(session: Session, due: DuePayout, bank_rail: str, confirm_by: date) -> None:
+    """Store the rail that sent this payout, and the last day on which this rail confirms the payment."""
+    await session.fetchrow(_CONFIRM_BY, due.merchant_id, due.payout_id, bank_rail, confirm_by)
 
 
 async def move(

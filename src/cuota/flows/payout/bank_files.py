@@ -28,7 +28,7 @@ async def make_files(context: Context, rail: FileBankRail, effective: date) -> t
             await queued.hold(context.pool, each, now)
     made = await rail.books.make(rail.format, now, effective, allowed)
     # A payout is sent when its payment is in a file. A worker records that at once.
-    await queued.look_up(context.pool, allowed if made else [], now)
+    await queued.look_up(context.pool, allowed if made else [], now, rail.name)
     return made, len(withdrawn)
 
 
@@ -53,7 +53,7 @@ async def record_report(
             paid += len(about)
         else:
             returned += len(about)
-    await queued.look_up(context.pool, known, context.now())
+    await queued.look_up(context.pool, known, context.now(), rail.name)
     return paid, returned, unknown
 
 

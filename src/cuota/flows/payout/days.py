@@ -8,6 +8,6 @@ from cuota.flows.context import Context
 
 
 def days_now(context: Context) -> PaymentDays:
-    """Return today at the bank, and the day before which payouts must be confirmed by the bank rail."""
+    """Return today at the bank, and the day before which the bank rail must confirm payouts whose own rail is not known."""
     rail = context.rails.bank
     return payment_days(day_at_bank(context.now()), 0 if rail is None else rail.patience)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 
-from cuota.core.payout.arrival import retry_at
+from cuota.core.payout.arrival import business_days_after, retry_at
 from cuota.core.payout.payout import PayoutStatus
 from cuota.db.payout import sending
 from cuota.db.payout.sending import DuePayout
@@ -31,7 +32,7 @@ async def send_payouts(context: Context) -> int:
     rail = context.rails.bank
     if rail is None:
         return 0
-    claimed = await sending.claim(context.pool, context.now(), BATCH)
+    claimed = await sending.claim(context.pool, context.now(), BATCH, rail.name)
     places = asyncio.Semaphore(AT_ONCE)
 
     async def settle(due: DuePayout) -> None:
@@ -48,29 +49,47 @@ async def send_payouts(context: Context) -> int:
 
 async def _settle_one(context: Context, rail: BoundedBankRail, due: DuePayout) -> None:
     try:
-        answer = await _ask(context, rail, due)
+        asked, answer = await _ask(context, rail, due)
     except RailUnavailable as problem:
         at = retry_at(due.tries, context.now())
         await sending.later(context.pool, due, at, str(problem)[:200])
         return
+    confirm_by = answer.confirm_by or business_days_after(due.arrival_date, asked.patience)
+    await sending.expect(context.pool, due, asked.name, confirm_by)
     await settle_payout(context, due, answer)
 
 
-async def _ask(context: Context, rail: BoundedBankRail, due: DuePayout) -> BankAnswer:
-    """Return the bank's answer.
+async def _ask(context: Context, rail: BoundedBankRail, due: DuePayout) -> tuple[BoundedBankRail, BankAnswer]:
+    """Return the bank's answer, and the rail that gave it.
 
-    An earlier attempt may have reached the bank, so the payout is looked up before it is sent again.
+    An earlier attempt may have reached the bank, so the payout is looked up before it is sent again. Only the rail of that attempt
+    knows, also if the settings name another rail by now.
     """
-    if due.status is not PayoutStatus.CREATED or due.tries > 1:
-        found = await rail.find(due.payout_id, due.amount)
-        if found is not None:
-            return found
+    if due.status is not PayoutStatus.CREATED or due.tries > 1 or due.bank_rail != rail.name:
+        for earlier in _rails_of(context, due):
+            found = await earlier.find(due.payout_id, due.amount)
+            if found is not None:
+                return earlier, found
         if due.status is not PayoutStatus.CREATED:
             raise RailUnavailable(NEVER_ARRIVED)
+    if due.bank_rail != rail.name and not await sending.assign(context.pool, due, rail.name):
+        raise RailUnavailable("another worker has claimed this payout")
     bound = bound_to(due.account_id)
-    return await rail.send(
+    return rail, await rail.send(
         BankOrder(
             due.payout_id, due.merchant_id, due.merchant_name, due.number, due.amount, due.currency,
             context.vault.decrypt(due.routing, bound), context.vault.decrypt(due.account, bound), due.arrival_date,
         )
     )  # fmt: skip
+
+
+def _rails_of(context: Context, due: DuePayout) -> Sequence[BoundedBankRail]:
+    """Return the rail that may have sent the payout, or all if that is not known. Raises RailUnavailable if it is not loaded."""
+    if due.bank_rail is None:
+        return context.rails.banks
+    named = [rail for rail in context.rails.banks if rail.name == due.bank_rail]
+    if not named:
+        raise RailUnavailable(
+            f"the bank rail {due.bank_rail} is not loaded; name it in CUOTA_BANK_RAILS_KEPT"
+        )
+    return named

@@ -29,7 +29,7 @@ FORMATS: dict[str, Callable[[Originator, Sequence[Credit], int, datetime, date],
 
 _ORDER = """INSERT INTO bank_files.payments (payout_id, name, routing, account, amount, currency, ordered_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING"""
-_FIND = """SELECT p.amount, p.file_number, p.paid_at, p.returned_at, p.reason, f.effective, f.content IS NOT NULL AS written
+_FIND = """SELECT p.amount, p.file_number, p.paid_at, p.returned_at, p.reason, f.effective, f.format, f.content IS NOT NULL AS written
     FROM bank_files.payments p LEFT JOIN bank_files.files f ON f.number = p.file_number WHERE p.payout_id = $1"""
 # The file's number is the primary key. If two commands run at once, one fails and claims nothing.
 # A file takes as many payments as its sum allows. The rest goes into the next file.
@@ -78,11 +78,13 @@ _PAID_FILE = """UPDATE bank_files.payments SET paid_at = coalesce(paid_at, $4) W
 class Ordered:
     """The state of one payment.
 
-    `effective` is the day on which the bank was asked to pay, or None before the file is written.
+    `effective` is the day on which the bank was asked to pay. `file_number`, `format` and `effective` are None before the file is
+    written.
     """
 
     amount: int
     file_number: int | None
+    format: str | None
     effective: date | None
     paid_at: datetime | None
     returned_at: datetime | None
@@ -130,8 +132,12 @@ class FileBooks:
         row = await self._books.fetchrow(_FIND, payout_id)
         if row is None:
             return None
-        number, effective = (row["file_number"], row["effective"]) if row["written"] else (None, None)
-        return Ordered(row["amount"], number, effective, row["paid_at"], row["returned_at"], row["reason"])
+        number, kind, effective = (
+            (row["file_number"], row["format"], row["effective"]) if row["written"] else (None, None, None)
+        )
+        return Ordered(
+            row["amount"], number, kind, effective, row["paid_at"], row["returned_at"], row["reason"]
+        )
 
     async def make(
         self, kind: str, now: datetime, effective: date, only: Sequence[UUID] | None = None

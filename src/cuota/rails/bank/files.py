@@ -1,12 +1,13 @@
 """The rail `files`, for a bank that accepts files: payouts wait for the next file, and the bank's reports give their results.
 
-`cuota bank make` writes a file, `cuota bank report` reads a report of the bank. NACHA has no report of a successful
+`cuota bank make` writes a file, `cuota bank report` reads a report of the bank. A payment follows the rules of the format of its own
+file, also if the format of later files is another one. NACHA has no report of a successful
 payment, so a payment counts as paid when the time for a return has passed.
 """
 
 from __future__ import annotations
 
-from datetime import datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 from uuid import UUID
 
 from cuota.core import money
@@ -23,6 +24,10 @@ from cuota.rails.unavailable import RailUnavailable
 RETURN_DAYS = 2
 """The business days within which the merchant's bank must return an ACH credit (Nacha Operating Rules)."""
 
+# By the format of the payment's file. A return of an ACH credit may arrive on the last of its days, and the payment counts as paid on
+# the next one.
+_PATIENCE = {"nacha": RETURN_DAYS + 1, "pain001": 0}
+
 
 class FileBankRail:
     """`CUOTA_BANK_RAIL=files`."""
@@ -35,8 +40,7 @@ class FileBankRail:
         self.format = settings.bank_files.format
         self.books = FileBooks(books, vault, settings.bank_files.originator)
         self._now = now
-        # The return may arrive on the last of these days, and the payment counts as paid on the next one.
-        self.patience = RETURN_DAYS + 1 if self.format == "nacha" else 0
+        self.patience = _PATIENCE[self.format]
 
     async def send(self, order: BankOrder) -> BankAnswer:
         """Queue the payment.
@@ -72,10 +76,16 @@ class FileBankRail:
             state = BankState.RETURNED
         elif found.paid_at is not None or self._counts_as_paid(found):
             state = BankState.PAID
-        return BankAnswer(state, found.amount, found.reason, f"file {found.file_number}")
+        return BankAnswer(state, found.amount, found.reason, f"file {found.file_number}", _confirm_by(found))
 
     def _counts_as_paid(self, found: Ordered) -> bool:
-        if self.format != "nacha" or found.effective is None:
+        if found.format != "nacha" or found.effective is None:
             return False
         last = business_days_after(found.effective, RETURN_DAYS)
         return self._now() >= datetime.combine(last + timedelta(days=1), time.min, BANK_ZONE)
+
+
+def _confirm_by(found: Ordered) -> date | None:
+    if found.effective is None or found.format is None:
+        return None
+    return business_days_after(found.effective, _PATIENCE[found.format])

@@ -47,16 +47,18 @@ class BankAnswer:
     """The bank's answer. `amount` is the order's amount in the bank's own records, in cents.
 
     `reason` says why an order was rejected or returned, such as the ACH code `R03`. `reference` is the bank's own reference.
+    `confirm_by` is the last day on which the bank confirms this payment, if the rail's `patience` does not say it.
     """
 
     state: BankState
     amount: int
     reason: str | None = None
     reference: str | None = None
+    confirm_by: date | None = None
 
 
 class BankRail(Protocol):
-    """The interface of the class in CUOTA_BANK_RAIL. Each call may raise RailUnavailable.
+    """The interface of the class in CUOTA_BANK_RAIL. The `name` is stored with each payout that the rail sends. Each call may raise RailUnavailable.
 
     The constructor takes what `rails/load.py` gives to every rail: `(settings, books, vault, now)`. `name` has 2 to 32
     characters from a-z, 0-9 and _. A rail may also have `async def close(self)`, which is called when the process ends, and

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 from uuid import UUID
 
 from cuota.rails.bank.protocol import FINAL, BankAnswer, BankOrder, BankRail, BankState
@@ -53,4 +54,5 @@ def _read(answer: object, amount: int) -> BankAnswer:
     if answer.state in FINAL:
         clear = isinstance(answer.reason, str) and _REASON.fullmatch(answer.reason)
         reason = answer.reason if clear else UNKNOWN_REASON
-    return BankAnswer(answer.state, amount, reason, reference and reference[:200])
+    confirm_by = answer.confirm_by if type(answer.confirm_by) is date else None
+    return BankAnswer(answer.state, amount, reason, reference and reference[:200], confirm_by)

@@ -143,6 +143,6 @@ def _note(each: ListedPayout, days: PaymentDays) -> str:
         return f"returned: {each.return_reason}"
     if note := problem_note(each.problem, each.tries, each.arrival_date, days):
         return note
-    if is_unconfirmed(each.status, each.arrival_date, days):
+    if is_unconfirmed(each.status, each.arrival_date, days, each.confirm_by):
         return "overdue: the bank has not confirmed the payment"
     return f"number {each.number}"
