@@ -97,8 +97,10 @@ async def test_a_payment_by_iso_20022_is_paid_only_when_the_statement_says_so(ow
     assert await bank.state(order.payout_id) is BankState.ACCEPTED
 
 
-async def test_a_payment_that_is_too_large_for_a_nacha_file_is_rejected_and_never_queued(own: Own) -> None:
+async def test_a_payment_that_is_too_large_for_a_nacha_file_is_not_queued_and_the_text_says_what_to_do(
+    own: Own,
+) -> None:
     bank = Bank(own, "nacha")
-    answer = await bank.rail.send(an_order(MOST_CENTS + 1))
-    assert (answer.state, answer.reason) == (BankState.REJECTED, "a NACHA payment is at most 99999999.99")
+    with pytest.raises(RailUnavailable, match=r"at most 99999999\.99.*CUOTA_BANK_FORMAT=pain001"):
+        await bank.rail.send(an_order(MOST_CENTS + 1))
     assert await bank.rail.books.waiting() == (0, 0)

@@ -15,12 +15,15 @@ from uuid import UUID
 
 from cuota.core.payout.bank_order import Credit, Originator
 from cuota.core.payout.bank_report import Reported
-from cuota.core.payout.nacha import MOST_FILE_CENTS, nacha_file
+from cuota.core.payout.nacha import MOST_CENTS, MOST_FILE_CENTS, nacha_file
 from cuota.core.payout.pain001 import pain001_file
 from cuota.rails.stores import RailDatabase, RailVault
 
 MOST_PAYMENTS = 10_000
 """The limit for one file. The rest goes into the next file."""
+
+MOST_IN_A_PAYMENT = {"nacha": MOST_CENTS, "pain001": MOST_FILE_CENTS}
+"""The limit for one payment in cents, by format. A larger payment waits for a file of the other format."""
 
 FORMATS: dict[str, Callable[[Originator, Sequence[Credit], int, datetime, date], str]] = {
     "nacha": nacha_file,
@@ -36,7 +39,7 @@ _FIND = """SELECT p.amount, p.file_number, p.paid_at, p.returned_at, p.reason, f
 _CLAIM = """WITH waiting AS (
     SELECT p.payout_id FROM (
         SELECT payout_id, sum(amount) OVER (ORDER BY order_number) AS total FROM bank_files.payments
-        WHERE file_number IS NULL AND ($5::uuid[] IS NULL OR payout_id = ANY ($5)) ORDER BY order_number LIMIT $4
+        WHERE file_number IS NULL AND amount <= $7 AND ($5::uuid[] IS NULL OR payout_id = ANY ($5)) ORDER BY order_number LIMIT $4
     ) q JOIN bank_files.payments p ON p.payout_id = q.payout_id
     WHERE q.total <= $6 AND p.file_number IS NULL ORDER BY p.order_number FOR UPDATE OF p
 ), made AS (
@@ -147,7 +150,7 @@ class FileBooks:
         No file is made twice: raises UniqueViolation if another command is first.
         """
         made = await self._write()
-        limits = MOST_PAYMENTS, only, MOST_FILE_CENTS
+        limits = MOST_PAYMENTS, only, MOST_FILE_CENTS, MOST_IN_A_PAYMENT[kind]
         while await self._books.execute(_CLAIM, kind, now, effective, *limits) != "UPDATE 0":
             made += await self._write()
         return made

@@ -15,7 +15,7 @@ from cuota.core.payout.arrival import BANK_ZONE, business_days_after
 from cuota.core.payout.bank_order import Credit
 from cuota.core.payout.late import WAITS_FOR_FILE
 from cuota.core.payout.nacha import MOST_CENTS
-from cuota.rails.bank.file_books import FileBooks, Ordered
+from cuota.rails.bank.file_books import MOST_IN_A_PAYMENT, FileBooks, Ordered
 from cuota.rails.bank.protocol import BankAnswer, BankOrder, BankState
 from cuota.rails.settings import RailSettings
 from cuota.rails.stores import Clock, RailDatabase, RailVault
@@ -24,6 +24,7 @@ from cuota.rails.unavailable import RailUnavailable
 RETURN_DAYS = 2
 """The business days within which the merchant's bank must return an ACH credit (Nacha Operating Rules)."""
 
+TOO_LARGE = f"a NACHA payment is at most {money.text_of(MOST_CENTS)}: set CUOTA_BANK_FORMAT=pain001 until cuota bank make has written its file"
 # By the format of the payment's file. A return of an ACH credit may arrive on the last of its days, and the payment counts as paid on
 # the next one.
 _PATIENCE = {"nacha": RETURN_DAYS + 1, "pain001": 0}
@@ -47,9 +48,9 @@ class FileBankRail:
 
         Raises RailUnavailable until the payment is in a file, because the payout is not sent before that.
         """
-        if self.format == "nacha" and order.amount > MOST_CENTS:
-            reason = f"a NACHA payment is at most {money.text_of(MOST_CENTS)}"
-            return BankAnswer(BankState.REJECTED, order.amount, reason)
+        # A rejection would pause the merchant's payouts, although the bank account is not the problem.
+        if order.amount > MOST_IN_A_PAYMENT[self.format]:
+            raise RailUnavailable(TOO_LARGE)
         credit = Credit(
             order.payout_id,
             0,
@@ -70,7 +71,8 @@ class FileBankRail:
         if found is None:
             return None
         if found.file_number is None:
-            raise RailUnavailable(WAITS_FOR_FILE)
+            large = found.amount > MOST_IN_A_PAYMENT[self.format]
+            raise RailUnavailable(TOO_LARGE if large else WAITS_FOR_FILE)
         state = BankState.ACCEPTED
         if found.returned_at is not None:
             state = BankState.RETURNED
