@@ -1,4 +1,4 @@
-"""Holds of payouts: for a merchant that is not approved, or by the operator. Each held payout is released by hand (migrations 0038, 0044)."""
+"""Holds of payouts: for a merchant that is not approved, or by the operator. Each held payout is released by hand (migrations 0038, 0044, 0052)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RELEASE = "SELECT release_payout($1, $2, $3, $4) AS result"
 _ACCOUNT = "SELECT account_id FROM payouts WHERE merchant_id = $1 AND payout_id = $2"
 _WOULD = "SELECT release_would($1, $2, $3) AS result"
 _COULD_STOP = """SELECT count(*) AS payouts, coalesce(sum(amount), 0)::bigint AS amount FROM payouts
-    WHERE merchant_id = $1 AND status = 'created' AND tries = 0 AND held_at IS NULL"""
+    WHERE merchant_id = $1 AND status = 'created' AND tries = 0 AND (held_at IS NULL OR released_at IS NOT NULL)"""
 _READ = "SELECT unapproved_since, held_since FROM settlements WHERE merchant_id = $1"
 
 

@@ -11,12 +11,12 @@ from cuota.db.cluster.across import fetch_across
 from cuota.db.payout import holds
 from cuota.db.session import Session
 
-_READ = """SELECT merchant_id, payout_id, account_id, status, held_at IS NOT NULL AND released_at IS NULL AS held
+_READ = """SELECT merchant_id, payout_id, account_id, status, held_at IS NOT NULL AND released_at IS NULL AS held, released_at
     FROM payouts WHERE payout_id = ANY ($1::uuid[])"""
 _REFUSED = "SELECT bank_account_is_refused($1, $2) AS refused"
-# A payout that was released before cannot be held again. It goes back into the queue, and waits there.
-_HOLD = """UPDATE payouts SET held_at = $3, try_at = NULL, tries = 0, bank_rail = NULL
-    WHERE merchant_id = $1 AND payout_id = $2 AND status = 'created' AND held_at IS NULL"""
+_HOLD = """UPDATE payouts SET held_at = greatest($3, released_at), released_at = NULL, released_arrival = NULL, try_at = NULL,
+        tries = 0, bank_rail = NULL
+    WHERE merchant_id = $1 AND payout_id = $2 AND status = 'created' AND (held_at IS NULL OR released_at IS NOT NULL)"""
 # A payout of an earlier release has no rail yet.
 _LOOK_UP = """UPDATE payouts SET try_at = least(coalesce(try_at, $3), $3), bank_rail = coalesce(bank_rail, $4)
     WHERE merchant_id = $1 AND payout_id = $2 AND (status IN ('sent', 'paid') OR (status = 'created' AND try_at IS NOT NULL))"""
@@ -24,13 +24,14 @@ _LOOK_UP = """UPDATE payouts SET try_at = least(coalesce(try_at, $3), $3), bank_
 
 @dataclass(frozen=True, slots=True)
 class QueuedPayout:
-    """A payout. `held`: it waits for its release."""
+    """A payout. `held`: it waits for its release. `released_at` is the time of its last release."""
 
     merchant_id: UUID
     payout_id: UUID
     account_id: UUID
     status: str
     held: bool
+    released_at: datetime | None
 
 
 async def read(session: Session, payout_ids: Sequence[UUID]) -> list[QueuedPayout]:
@@ -43,8 +44,10 @@ async def must_wait(session: Session, payout: QueuedPayout) -> bool:
     if payout.held or payout.status != "created":
         return True
     of_merchant = await holds.read(session, payout.merchant_id)
-    if of_merchant.unapproved_since or of_merchant.held_since:
-        return True
+    # A payout may be released while the hold of its merchant goes on. A hold that began after the release stops it again.
+    for since in (of_merchant.unapproved_since, of_merchant.held_since):
+        if since is not None and (payout.released_at is None or payout.released_at < since):
+            return True
     row = await session.fetchrow(_REFUSED, payout.merchant_id, payout.account_id)
     return row is not None and bool(row["refused"])
 
