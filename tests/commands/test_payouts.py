@@ -126,6 +126,21 @@ def test_an_account_is_shown_by_its_last_digits_and_a_change_takes_effect_after_
     assert "has no change that has yet to take effect" in again.stderr
 
 
+def test_numbers_that_were_rejected_and_entered_again_are_shown_with_the_reason(cuota: Cuota) -> None:
+    merchant = create(cuota)
+    assert cuota("merchant", "bank", merchant["name"], *ACCOUNT).returncode == 0
+    before = shown(cuota, "merchant", "bank", merchant["name"])
+    assert before["rejectedBefore"] is None
+    sql(
+        cuota,
+        f"""INSERT INTO onboarding_decisions (merchant_id, decision_id, item, accepted, about, reason, decider, decided_at)
+        VALUES ('{merchant["merchantId"]}', gen_random_uuid(), 'bank', false, '{before["pending"]["accountId"]}', 'not theirs', 'Risk', now())""",
+    )
+    assert cuota("merchant", "bank", merchant["name"], *ACCOUNT).returncode == 0
+    assert shown(cuota, "merchant", "bank", merchant["name"])["rejectedBefore"]["reason"] == "not theirs"
+    assert "its numbers were rejected at 20" in cuota("merchant", "bank", merchant["name"]).stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "said", "status"),
     [

@@ -9,9 +9,11 @@ from cuota.commands.parsers import Add
 from cuota.core.expected_failure import WrongUsage
 from cuota.core.instant import timestamp
 from cuota.core.merchant import Merchant
+from cuota.core.onboarding.checklist import ItemDecision
 from cuota.core.payout.bank_account import BadBankAccount, BankAccount, BankDetails, read_bank_details
 from cuota.flows.context import Context
 from cuota.flows.merchant.manage_merchants import BadMerchant, find_merchant
+from cuota.flows.onboarding.entered_again import rejected_before
 from cuota.flows.payout.change_bank_account import (
     BankStanding,
     cancel_change,
@@ -24,7 +26,7 @@ def merchant_bank(options: argparse.Namespace) -> int:
     """`cuota merchant bank`."""
     details = _details(options)
 
-    async def flow(context: Context) -> tuple[Merchant, BankStanding]:
+    async def flow(context: Context) -> tuple[Merchant, BankStanding, ItemDecision | None]:
         merchant = await find_merchant(context, options.merchant)
         if details is not None:
             await change_bank_account(context, merchant.merchant_id, details)
@@ -32,7 +34,10 @@ def merchant_bank(options: argparse.Namespace) -> int:
             raise BadMerchant(
                 f"Nothing was canceled: {merchant.name} has no change that has yet to take effect."
             )
-        return merchant, await read_standing(context, merchant.merchant_id)
+        standing = await read_standing(context, merchant.merchant_id)
+        newest = standing.pending or standing.in_force
+        rejection = await rejected_before(context.pool, context.vault, merchant.merchant_id, newest)
+        return merchant, standing, rejection
 
     async def before(context: Context) -> dict[str, str]:
         merchant = await find_merchant(context, options.merchant)
@@ -43,15 +48,23 @@ def merchant_bank(options: argparse.Namespace) -> int:
     changed = details is not None or options.cancel
     given = {"account": f"****{details.last4}"} if details is not None else {"pendingAccount": "none"}
     note = changes("merchant.bank", options.merchant, "", **given) if changed else None
-    merchant, standing = run(flow, note, merchant=options.merchant, before=before)
+    merchant, standing, rejection = run(flow, note, merchant=options.merchant, before=before)
     facts = {
         "merchantId": str(merchant.merchant_id),
         "inForce": _facts(standing.in_force),
         "pending": _facts(standing.pending),
         "earlier": [_facts(each) for each in standing.earlier],
+        "rejectedBefore": None
+        if rejection is None
+        else {"at": timestamp(rejection.decided_at), "reason": rejection.reason},
         "payoutsPausedSince": None if standing.paused_since is None else timestamp(standing.paused_since),
     }
-    show(options, facts, _lines(merchant, standing))
+    lines = _lines(merchant, standing)
+    if rejection is not None:
+        lines.append(
+            f"The newest account was entered again: its numbers were rejected at {timestamp(rejection.decided_at)}: {rejection.reason}"
+        )
+    show(options, facts, lines)
     return 0
 
 

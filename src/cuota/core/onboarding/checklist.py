@@ -79,7 +79,10 @@ class ChecklistItem:
 
 @dataclass(frozen=True, slots=True)
 class OnboardingFacts:
-    """All facts from which the checklist is made. `names` is the hash of the current names."""
+    """All facts from which the checklist is made. `names` is the hash of the current names.
+
+    `rejected_before` is the rejection of an earlier bank account with the same numbers as `account`.
+    """
 
     business: Business | None
     version: int
@@ -89,6 +92,7 @@ class OnboardingFacts:
     names: bytes | None
     screening: Screening
     decisions: Mapping[Item, ItemDecision]
+    rejected_before: ItemDecision | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ from cuota.db.session import Session
 
 _LAST = """SELECT DISTINCT ON (item) item, accepted, about, reason, decider, decided_at FROM onboarding_decisions
     WHERE merchant_id = $1 ORDER BY item, decision_id DESC"""
+_OF_ACCOUNTS = """SELECT DISTINCT ON (about) item, accepted, about, reason, decider, decided_at FROM onboarding_decisions
+    WHERE merchant_id = $1 AND item = 'bank' ORDER BY about, decision_id DESC"""
 _ADD = """INSERT INTO onboarding_decisions (merchant_id, decision_id, item, accepted, about, reason, decided_by, decider, decided_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"""
 
@@ -17,6 +19,14 @@ async def read_last(session: Session, merchant_id: UUID) -> dict[Item, ItemDecis
     """Return the last decision about each item."""
     found = [ItemDecision(Item(item), *rest) for item, *rest in await session.fetch(_LAST, merchant_id)]
     return {each.item: each for each in found}
+
+
+async def read_of_accounts(session: Session, merchant_id: UUID) -> list[ItemDecision]:
+    """Return the last decision about each bank account, the latest one last."""
+    found = [
+        ItemDecision(Item(item), *rest) for item, *rest in await session.fetch(_OF_ACCOUNTS, merchant_id)
+    ]
+    return sorted(found, key=lambda each: each.decided_at)
 
 
 async def add(

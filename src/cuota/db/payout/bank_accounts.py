@@ -18,6 +18,7 @@ _CHANGE = "SELECT change_bank_account($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) A
 _WITHDRAW = "SELECT withdraw_bank_change($1, $2, $3, $4, $5) AS last4"
 _OF = """SELECT account_id, last4, effective_at, created_at FROM bank_accounts WHERE merchant_id = $1
     ORDER BY created_at, account_id"""
+_SEALED = "SELECT account_id, routing, account, last4 FROM bank_accounts WHERE merchant_id = $1"
 _MERCHANTS = "SELECT merchant_id FROM merchants"
 _HAVING = "SELECT DISTINCT merchant_id FROM bank_accounts"
 _PAUSED = "SELECT merchant_id FROM settlements WHERE resume_at <= $1"
@@ -103,6 +104,11 @@ async def read_all(session: Session, merchant_id: UUID) -> list[BankAccount]:
         )
         for row in await session.fetch(_OF, merchant_id)
     ]
+
+
+async def read_sealed(session: Session, merchant_id: UUID) -> dict[UUID, SealedAccount]:
+    """Return the encrypted numbers of every account of a merchant, by its id."""
+    return {row["account_id"]: SealedAccount(*row) for row in await session.fetch(_SEALED, merchant_id)}
 
 
 async def merchants_without(session: Session) -> list[UUID]:

@@ -20,6 +20,12 @@ def seal(vault: Vault, account_id: UUID, details: BankDetails) -> SealedAccount:
     )
 
 
+def numbers_of(vault: Vault, sealed: SealedAccount) -> BankDetails:
+    """Decrypt the numbers of an account."""
+    bound = bound_to(sealed.account_id)
+    return BankDetails(vault.decrypt(sealed.routing, bound), vault.decrypt(sealed.account, bound))
+
+
 def bound_to(account_id: UUID) -> str:
     """Return what the encrypted numbers of an account are bound to."""
     return f"bank-account:{account_id}"

@@ -16,6 +16,7 @@ from cuota.db.payout import bank_accounts
 from cuota.db.session import Session
 from cuota.db.vault import Vault
 from cuota.flows.context import Context
+from cuota.flows.onboarding.entered_again import rejected_before
 from cuota.flows.onboarding.sealed_details import names_hash, open_business, open_owner, subject_hash
 
 
@@ -39,15 +40,17 @@ async def read_checklist(
     owners = [open_owner(vault, each) for each in await merchant_owners.read_all(asked, merchant_id)]
     documents = await merchant_documents.read_all(asked, merchant_id)
     subjects = subjects_of(business, owners)
+    account = _last(await bank_accounts.read_all(asked, merchant_id))
     facts = OnboardingFacts(
         business,
         stored.version if stored else 0,
         owners,
-        _last(await bank_accounts.read_all(asked, merchant_id)),
+        account,
         [_document(vault, each) for each in documents],
         names_hash(vault, subjects),
         await _screening(context, asked, merchant_id, stored, subjects),
         await item_decisions.read_last(asked, merchant_id),
+        await rejected_before(asked, vault, merchant_id, account),
     )
     return OpenedOnboarding(facts, checklist(facts), tuple(subjects))
 

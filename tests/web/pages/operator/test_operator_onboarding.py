@@ -97,6 +97,20 @@ async def test_a_rejection_ends_an_approval_and_the_checklist_shows_its_reason(
     assert "refused until the merchant is approved" not in (await operator.open(at(new))).text
 
 
+async def test_a_rejected_bank_account_that_is_entered_again_shows_the_reason_of_the_rejection(
+    operator: OperatorStaff, context: Context, new: UUID
+) -> None:
+    numbers = read_bank_details(TEST_ROUTING, TEST_ACCOUNTS[0].number)
+    await change_bank_account(context, new, numbers)
+    await decide(context, new, Item.BANK, accepted=False, reason="the voided check has another name")
+    await change_bank_account(context, new, numbers)
+    await operator.enter(OperatorRole.RISK)
+    page = await operator.open(at(new, "/items/bank"))
+    assert "Entered again" in page.text
+    assert "rejected on" in page.text
+    assert "the voided check has another name" in page.text
+
+
 @pytest.mark.parametrize("form", [{"do": ""}, {"do": "approve"}, {"reason": "x" * 501}])
 async def test_an_invalid_decision_changes_nothing(
     operator: OperatorStaff, context: Context, new: UUID, form: dict[str, str]

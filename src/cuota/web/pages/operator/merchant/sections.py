@@ -77,8 +77,15 @@ def _bank(opened: OpenedOnboarding) -> PageContext:
                 "An owner or an admin of the merchant adds the account in its dashboard. You can enter it with: cuota merchant bank NAME --routing N --account N"
             ]
         )
+    pairs: list[tuple[str, object]] = [
+        ("Account", f"ends in {account.last4}"),
+        ("In force from", when(account.effective_at)),
+    ]
+    if (before := opened.facts.rejected_before) is not None:
+        again = f"The same numbers were rejected on {when(before.decided_at)} by {before.decider}: {before.reason}"
+        pairs.append(("Entered again", again))
     return section(
-        pairs=[("Account", f"ends in {account.last4}"), ("In force from", when(account.effective_at))],
+        pairs=pairs,
         texts=["Compare the last digits with a document, such as a voided check or a letter of the bank."],
     )
 
