@@ -51,8 +51,8 @@ async def note_decline(context: Context, charge: Charge, answer: CardAnswer) -> 
 
 
 async def note_chargeback(context: Context, merchant_id: UUID, order_id: UUID, charge_id: UUID) -> None:
-    """Record for the card that a chargeback of this charge was lost, so that no consumer can enter the card again."""
-    card = await charges.charged_back_card(context.pool, merchant_id, order_id, charge_id)
+    """Record the card if its owner did not make this charge, and the chargeback was lost. No consumer can enter the card again."""
+    card = await charges.stolen_card(context.pool, merchant_id, order_id, charge_id)
     if card is not None:
         hashed = context.vault.hash("card-chargeback", str(charge_id))
         await declines.note_chargeback(context.pool, card, hashed, context.now())

@@ -52,11 +52,17 @@ async def charge_of(own: Own, order: dict[str, Any], installment: int) -> UUID:
 
 
 async def charged_back(
-    own: Own, shop: Merchant, order: dict[str, Any], charge_id: UUID, cents: int, status: str
+    own: Own,
+    shop: Merchant,
+    order: dict[str, Any],
+    charge_id: UUID,
+    cents: int,
+    status: str,
+    reason: str = "fraudulent",
 ) -> None:
     """Report a chargeback of a part of a charge. Its reference is its amount."""
     event = DueEvent(
-        shop.merchant_id, UUID(order["orderId"]), "sandbox", str(uuid4()), "dispute.opened", charge_id, None, "fraudulent",
+        shop.merchant_id, UUID(order["orderId"]), "sandbox", str(uuid4()), "dispute.opened", charge_id, None, reason,
         cents, f"CB-{charge_id}-{cents}", status, own.context.now(),
     )  # fmt: skip
     await report_chargeback(own.context, event, closes=status in {"won", "lost"})
@@ -220,16 +226,19 @@ async def test_after_a_loss_the_next_payment_is_not_overdue_and_asks_for_another
     assert raised.value.notice == OTHER_CARD
 
 
-async def lost(own: Own, shop: Merchant, order: dict[str, Any]) -> None:
+async def lost(own: Own, shop: Merchant, order: dict[str, Any], reason: str = "fraudulent") -> None:
     charge_id = await charge_of(own, order, 1)
     for status in ("needs_response", "lost"):
-        await charged_back(own, shop, order, charge_id, 2500, status)
+        await charged_back(own, shop, order, charge_id, 2500, status, reason)
 
 
-async def test_a_card_that_lost_a_chargeback_is_refused_if_the_consumer_enters_it_again(own: Own) -> None:
+@pytest.mark.parametrize("reason", ["fraudulent", "product_not_received"])
+async def test_a_card_that_lost_a_chargeback_is_refused_if_the_consumer_enters_it_again_for_the_order(
+    own: Own, reason: str
+) -> None:
     shop = own.auto_merchant
     order = await bought(own, shop, OURS)
-    await lost(own, shop, order)
+    await lost(own, shop, order, reason)
     with pytest.raises(Problem) as raised:
         await new_card(own, shop, order, OURS)
     assert raised.value.notice == CHARGED_BACK
@@ -237,12 +246,18 @@ async def test_a_card_that_lost_a_chargeback_is_refused_if_the_consumer_enters_i
     await paid_on_three_days(own, shop, order)
 
 
-async def test_a_new_checkout_refuses_a_card_that_lost_a_chargeback(own: Own) -> None:
+async def test_a_new_checkout_refuses_a_card_that_somebody_else_used(own: Own) -> None:
     shop = own.auto_merchant
     await lost(own, shop, await bought(own, shop, OURS))
     with pytest.raises(Problem) as raised:
         await bought(own, shop, OURS)
     assert raised.value.notice == CHARGED_BACK
+
+
+async def test_a_new_checkout_accepts_the_card_of_a_consumer_who_never_got_the_goods(own: Own) -> None:
+    shop = own.auto_merchant
+    await lost(own, shop, await bought(own, shop, OURS), "product_not_received")
+    assert await charge_of(own, await bought(own, shop, OURS), 1)
 
 
 async def test_another_plan_of_a_card_that_lost_a_chargeback_goes_on(own: Own) -> None:

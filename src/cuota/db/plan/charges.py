@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from uuid import UUID
 
+from cuota.core.dispute.dispute import DisputeReason
 from cuota.core.order.job import CardRefund
 from cuota.core.plan.charge import Charge, Origin
 from cuota.db.cluster.across import claim_across
@@ -76,10 +77,15 @@ _REFERENCE = (
 # The hash of the card that pays now goes to the plan's charges before another card replaces it.
 _KEEP_CARD = f"""UPDATE charges c SET card_hash = p.card_hash FROM plans p {CARD_JOIN} WHERE p.merchant_id = $1 AND p.order_id = $2
     AND c.merchant_id = $1 AND c.order_id = $2 AND c.card_token = coalesce(p.card_token, k.card_token)"""
-_CHARGED_BACK = f"""SELECT coalesce(c.card_hash, CASE WHEN {SAME_CARD} THEN p.card_hash END) AS card_hash
-    FROM charges c JOIN plans p ON p.merchant_id = $1 AND p.order_id = $2 {CARD_JOIN}
-    WHERE c.merchant_id = $1 AND c.order_id = $2 AND c.charge_id = $3 AND EXISTS (SELECT FROM disputes d WHERE d.merchant_id = $1
-        AND d.order_id = $2 AND d.charge_id = $3 AND d.kind = 'chargeback' AND d.outcome = 'lost')"""
+# The hash of the card of the charge `c`. The plan still has it if the card pays now.
+_CARD_HASH = f"coalesce(c.card_hash, CASE WHEN {SAME_CARD} THEN p.card_hash END)"
+_CHARGES = f"charges c JOIN plans p ON p.merchant_id = $1 AND p.order_id = $2 {CARD_JOIN}"
+_LOST = """EXISTS (SELECT FROM disputes d WHERE d.merchant_id = $1 AND d.order_id = $2 AND d.charge_id = c.charge_id
+        AND d.kind = 'chargeback' AND d.outcome = 'lost'"""
+_STOLEN = f"""SELECT {_CARD_HASH} AS card_hash FROM {_CHARGES}
+    WHERE c.merchant_id = $1 AND c.order_id = $2 AND c.charge_id = $3 AND {_LOST} AND d.reason = '{DisputeReason.NOT_MINE}')"""
+_LOST_HERE = f"""SELECT 1 FROM {_CHARGES}
+    WHERE c.merchant_id = $1 AND c.order_id = $2 AND {_CARD_HASH} = $3 AND {_LOST}) LIMIT 1"""
 
 _FAILED = f"""SELECT r.merchant_id, r.order_id, r.card_refund_id, {left("r.merchant_id")} AS amount, r.reason, r.settled_at, c.card_brand, c.card_last4
     FROM card_refunds r JOIN charges c USING (merchant_id, order_id, charge_id)
@@ -175,12 +181,15 @@ async def keep_card_hash(session: Session, merchant_id: UUID, order_id: UUID) ->
     await session.fetchrow(_KEEP_CARD, merchant_id, order_id)
 
 
-async def charged_back_card(
-    session: Session, merchant_id: UUID, order_id: UUID, charge_id: UUID
-) -> bytes | None:
-    """Return the hash of a charge's card if a chargeback of the charge was lost and the hash is known."""
-    row = await session.fetchrow(_CHARGED_BACK, merchant_id, order_id, charge_id)
+async def stolen_card(session: Session, merchant_id: UUID, order_id: UUID, charge_id: UUID) -> bytes | None:
+    """Return the hash of a charge's card if the hash is known and a chargeback was lost because somebody else used the card."""
+    row = await session.fetchrow(_STOLEN, merchant_id, order_id, charge_id)
     return None if row is None else row["card_hash"]
+
+
+async def has_lost(session: Session, merchant_id: UUID, order_id: UUID, card_hash: bytes | None) -> bool:
+    """Return whether this card lost a chargeback of one of the plan's charges."""
+    return await session.fetchrow(_LOST_HERE, merchant_id, order_id, card_hash) is not None
 
 
 async def claim_refunds(session: Session, now: datetime, limit: int) -> list[DueRefund]:

@@ -1,4 +1,4 @@
-"""The declines and lost chargebacks of each card, over all plans of all merchants of this installation."""
+"""The declines and lost chargebacks for fraud of each card, over all plans of all merchants of this installation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _FORGET = "DELETE FROM card_declines WHERE at < $1 AND (NOT (final OR charged_ba
 class CardDeclines:
     """The latest times at which a card was declined.
 
-    `final`: a decline said that the card must never be charged again. `charged_back`: a chargeback of the card was lost.
+    `final`: a decline said that the card must never be charged again. `charged_back`: a chargeback of the card was lost, because somebody
+    else had used the card.
     """
 
     declined_at: tuple[datetime, ...] = ()
@@ -37,7 +38,7 @@ async def note(session: Session, card_hash: bytes, charge_hash: bytes, at: datet
 
 
 async def note_chargeback(session: Session, card_hash: bytes, charge_hash: bytes, at: datetime) -> None:
-    """Record that a chargeback of a charge to the card was lost. Recording the same charge again changes nothing."""
+    """Record that a chargeback was lost because somebody else had used the card. Recording the same charge again changes nothing."""
     await session.fetchrow(_NOTE_CHARGEBACK, card_hash, charge_hash, at)
 
 

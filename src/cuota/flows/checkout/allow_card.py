@@ -1,4 +1,4 @@
-"""Checks whether a card may be charged, or given to a plan. Its declines and lost chargebacks in all plans count."""
+"""Checks whether a card may be charged, or given to a plan. Its declines in all plans count, and its lost chargebacks for fraud."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from cuota.db.plan.accounts import PlanDetail
 from cuota.db.plan.plans import Agreed
 from cuota.flows.afterwards import DATABASE_FAILED, afterwards
 from cuota.flows.charge_card import keep_card
-from cuota.flows.checkout.allow_card import OTHER_CARD, require_allowed
+from cuota.flows.checkout.allow_card import CHARGED_BACK, OTHER_CARD, require_allowed
 from cuota.flows.checkout.take_step import Problem
 from cuota.flows.context import Context
 from cuota.flows.plan.collect_installments import collect, pay_now
@@ -169,6 +169,7 @@ async def change_card(
     try:
         of_card = await count_card(context, new.card_hash)
         await require_allowed(context, new)
+        await _require_no_loss(context, *ids, new)
         await charges.keep_card_hash(context.pool, *ids)
         changed = await _change(context, *ids, new, expected)
     except Problem:
@@ -184,6 +185,11 @@ async def change_card(
         # The change of the card has set `failures` to 1. A higher number means that the new card declined.
         if not any(item.failures > 1 for item in tried):
             await free_network(context, ask)
+
+
+async def _require_no_loss(context: Context, merchant_id: UUID, order_id: UUID, card: PlanCard) -> None:
+    if await charges.has_lost(context.pool, merchant_id, order_id, card.card_hash):
+        raise Problem(notice=CHARGED_BACK)
 
 
 async def _holder(context: Context, asker: Asker, merchant_id: UUID, order_id: UUID) -> CardHolder:
