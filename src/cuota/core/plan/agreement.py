@@ -1,4 +1,8 @@
-"""The payment agreement: the text that the consumer accepts, and its hash."""
+"""The payment agreement: the text that the consumer accepts, its hash, and the two forms in which it is stored.
+
+The short form has the values of the text as a JSON array, which begins with a bracket. The long form is the text, which begins with a
+word; earlier releases stored it. Both forms are read forever.
+"""
 
 from __future__ import annotations
 
@@ -6,44 +10,31 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cuota.core import money
 from cuota.core.consumer import Profile
-from cuota.core.dates import day
 from cuota.core.installment import Installment
-from cuota.core.plan.finance import terms
+from cuota.core.plan.agreement_values import read_values, values_of
+from cuota.core.plan.agreement_words import NEWEST, paragraphs_of
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Paragraphs of plain text. The consent contains the SHA-256 hash of the text, which proves what was accepted."""
+    """Paragraphs of plain text. The consent contains the SHA-256 hash of the text, which proves what was accepted.
 
+    `values` is the short form.
+    """
+
+    values: str
     paragraphs: tuple[str, ...]
 
     @property
     def text(self) -> str:
-        """The whole text, as it is stored."""
+        """The whole text, which is also the long form."""
         return "\n\n".join(self.paragraphs)
 
     @property
     def hash(self) -> str:
         """The hexadecimal SHA-256 of the text."""
         return hashlib.sha256(self.text.encode()).hexdigest()
-
-
-_CHARGING = (
-    "You allow us to charge the card you give for each payment on its date. If a charge fails we tell you, "
-    "and you may give another card. You may pay early at any time without cost."
-)
-
-
-def _revoking(page: str) -> str:
-    """Return the paragraph about ending automatic payments and paying the rest in another way."""
-    own_page = f" at {page}" if page else " on your own page"
-    return (
-        "You may revoke automatic payments at any time, one of them or all. Write to us at least three business days "
-        "before a payment, or ask your bank to stop it. You still owe what is left then, and pay it yourself"
-        f"{own_page}, where you also see your plan, pay early or change the card."
-    )
 
 
 def agreement(
@@ -60,38 +51,18 @@ def agreement(
 
     `creditor` is the lender's name and postal address, `page` the address of the account page.
     """
-    lender = creditor or provider
-    named = lender if provider in lender else f"{lender}, which does business as {provider}"
-    total = sum(item.total for item in plan)
-    dates = "; ".join(
-        f"{money.shown(item.total, currency)} on {day(item.due_on, year=True)}" for item in plan
-    )
-    payments = (
-        f"You pay {money.shown(total, currency)} in {len(plan)} payments: {dates}. "
-        "The first is charged when you accept."
-    )
-    box = terms(plan)
-    cost = (
-        f"The finance charge is {money.shown(box.finance_charge, currency)}, the annual percentage rate {box.apr}%, "
-        f"the amount financed after today's payment {money.shown(box.amount_financed, currency)}, and the total of payments "
-        f"{money.shown(box.total_of_payments, currency)}. There is no other cost and no late fee."
-        if box.finance_charge
-        else "There is no interest, no fee and no late fee."
-    )
-    changes = (
-        f"If {merchant} cancels part of your order or refunds you, your last payments become smaller first; what is "
-        f"left over goes back to the card that paid. What {merchant} has not claimed within {authorization_days} "
-        "days is canceled the same way."
-    )
-    return Agreement(
-        (
-            f"This agreement is between {who.name} (you) and {named} (we). It pays for your order at {merchant}.",
-            payments,
-            cost,
-            _CHARGING,
-            _revoking(page),
-            changes,
-            f"We are the lender. To reach us about this agreement, write to {lender}.",
-            "Keep a copy of this agreement. What you accept here does not change afterwards.",
-        )
-    )
+    values = values_of(NEWEST, provider, merchant, who, plan, currency, authorization_days, creditor, page)
+    return _written(values.stored)
+
+
+def accepted_text(stored: str) -> str:
+    """Return the text that the consumer accepted, from either form. Raises UnreadableAgreement.
+
+    The text of an erased agreement is empty.
+    """
+    return _written(stored).text if stored.startswith("[") else stored
+
+
+def _written(stored: str) -> Agreement:
+    # The shown text is made from the stored values, like every later text, so the values always have the accepted hash.
+    return Agreement(stored, paragraphs_of(read_values(stored)))

@@ -154,7 +154,10 @@ class Less:
 
 @dataclass(frozen=True, slots=True)
 class PlanDetail:
-    """A plan with the accepted agreement and its agreed changes, its payments, its refunds, and the reasons for them."""
+    """A plan with the accepted agreement and its agreed changes, its payments, its refunds, and the reasons for them.
+
+    `agreement` is as it is stored (core/plan/agreement.py).
+    """
 
     shown: ShownPlan
     agreement: str

@@ -105,7 +105,7 @@ class DueMessage:
     """A claimed message, its recipient, and the data for its text. `tries` includes the next attempt.
 
     `reference` is the merchant's own number of the order. `card` is the card that pays the plan, `cards` are the cards
-    that paid so far, by charge. `zone` is the consumer's time zone, `agreement` the agreement that was accepted.
+    that paid so far, by charge. `zone` is the consumer's time zone, `agreement` the accepted agreement as it is stored.
     For a message about a change of the plan, `agreement` is the text of the change. `changed_at` is when the plan was last changed
     for a consumer in hardship, `payments` how many installments it has. `charged` is the card of the charge that the message is
     about; `charge_at` is when its installment is charged next, `nothing_to_pay` whether it was paid or canceled. `declined` is the

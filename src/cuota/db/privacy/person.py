@@ -10,6 +10,7 @@ import json
 from typing import Any
 from uuid import UUID
 
+from cuota.core.plan.agreement import accepted_text
 from cuota.db.privacy.ownership import OWN_ROWS, Theirs
 from cuota.db.session import Session
 
@@ -140,7 +141,8 @@ async def _rows(
     # The table names come from this module, so they are safe in SQL.
     sql = f"SELECT to_json({table})::text AS row FROM {table} WHERE merchant_id = $1 AND order_id = $2"
     sql, values = (f"{sql} AND {own}", (*ids, consumer_id)) if own else (sql, ids)
-    return [_plain(each["row"]) for each in await session.fetch(f"{sql} ORDER BY {column}", *values)]
+    rows = [_plain(each["row"]) for each in await session.fetch(f"{sql} ORDER BY {column}", *values)]
+    return [_with_text(row) for row in rows] if table == "plans" else rows
 
 
 async def read_order(
@@ -163,7 +165,7 @@ async def read_order(
         "merchant_reference": row["reference"],
         "document": document,
         "personal_parts_erased_at": row["erased_at"].isoformat() if row["erased_at"] else None,
-        "plan": _plain(row["plan"]) if row["plan"] else None,
+        "plan": _with_text(_plain(row["plan"])) if row["plan"] else None,
         "started": started,
     }
     for table, column in _LISTED.items():
@@ -208,6 +210,11 @@ async def read_parts(session: Session, theirs: Theirs, consumer_id: UUID) -> lis
         for merchant_id, order_ids in theirs.parts.items()
         for order_id in order_ids
     ]
+
+
+def _with_text(plan: dict[str, Any]) -> dict[str, Any]:
+    """Return the row of a plan with the text of its agreement, in whichever form the agreement is stored."""
+    return {**plan, "agreement": accepted_text(plan["agreement"])}
 
 
 def _plain(text: str) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from cuota.core import money
 from cuota.core.installment import Installment, lost, next_at, owed, schedule
 from cuota.core.ledger import Account, Transfer, balance
 from cuota.core.order.event import MOVED
+from cuota.core.plan.agreement import accepted_text
+from cuota.core.plan.agreement_values import UnreadableAgreement
 from cuota.core.plan.change import PlannedPayment, planned
 from cuota.core.privacy.erasure import still_has
 from cuota.db.plan.plan_changes import change_of
@@ -266,8 +268,18 @@ def _accepted(facts: dict[str, Any]) -> Disagreements:
             # The agreement's text was erased; only its hash is left.
             if facts["agreement"] or facts["has_payer"]:
                 yield "plans", "was erased, but still has its agreement or payer"
-        elif hashlib.sha256(facts["agreement"].encode()).hexdigest() != facts["agreement_hash"]:
-            yield "plans.agreement", "does not have the hash that was accepted"
+        else:
+            yield from _agreement(facts["agreement"], facts["agreement_hash"])
+
+
+def _agreement(stored: str, accepted_hash: str) -> Disagreements:
+    try:
+        text = accepted_text(stored)
+    except UnreadableAgreement as problem:
+        yield "plans.agreement", str(problem)
+        return
+    if hashlib.sha256(text.encode()).hexdigest() != accepted_hash:
+        yield "plans.agreement", "does not have the hash that was accepted"
 
 
 def _decided(facts: dict[str, Any]) -> Disagreements:

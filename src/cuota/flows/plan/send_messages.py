@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 from cuota.core.dates import time_of_day
 from cuota.core.message import Message
+from cuota.core.plan.agreement import accepted_text
 from cuota.core.plan.notice import ABOUT_NEXT_CHARGE, AWAITED, IN_DAYTIME, NoticeKind
 from cuota.core.plan.notice_words import About, Words, letter_words, words
 from cuota.core.plan.payday import Days
@@ -71,8 +72,9 @@ def _words(context: Context, due: DueMessage) -> Words:
         page = f"{settings.public_url}/account"
         zone = ZoneInfo(due.zone) if due.zone else None
         changed_on = due.changed_at.astimezone(zone).date() if due.changed_at else None
+        accepted = due.agreement and accepted_text(due.agreement)
         about = About(
-            due.merchant, due.reference, due.currency, page, due.card, due.cards, due.agreement, due.overtaken,
+            due.merchant, due.reference, due.currency, page, due.card, due.cards, accepted, due.overtaken,
             due.payments, changed_on, charged=due.charged,
         )  # fmt: skip
         if due.review is not None:

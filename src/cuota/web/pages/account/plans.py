@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from cuota.core.checkout.card import card_name
 from cuota.core.installment import Installment, owed, plan_state
+from cuota.core.plan.agreement import accepted_text
 from cuota.core.refusal import Refused
 from cuota.db.checkout import remembered
 from cuota.db.plan import accounts
@@ -187,7 +188,7 @@ async def agreement(request: Request, known: Known, detail: PlanDetail) -> Respo
     lead = f"You accepted this on {day_there(detail.shown.agreed_at, detail.shown.zone, year=True)}."
     context = {
         **_page_of(request, known, detail, "Payment agreement", lead),
-        "paragraphs": detail.agreement.split("\n\n"),
+        "paragraphs": accepted_text(detail.agreement).split("\n\n"),
         "creditor": service_of(request).settings.creditor,
         "hash": detail.agreement_hash,
         "changes": changes_of(detail),
