@@ -182,7 +182,7 @@ async def test_without_any_alteration_verify_finds_nothing(own: Own) -> None:
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ("UPDATE plans SET agreement = replace(agreement, 'You pay', 'You owe')", "plans.agreement"),
+        ("UPDATE plans SET agreement = replace(agreement, '\"USD\"', '\"CAD\"')", "plans.agreement"),
         ("DELETE FROM order_details", "order_details"),
         ("UPDATE decisions SET approved = false", "decisions"),
         ("UPDATE decisions SET inputs = jsonb_set(inputs::jsonb, '{amount}', '1')::json", "decisions 1"),

@@ -133,3 +133,22 @@ async def test_merchants_that_exist_need_no_approval_nor_do_those_that_the_previ
     await ask(empty, A_MERCHANT.format("Meanwhile"))
     free = "SELECT array_agg(name ORDER BY name) FROM merchants WHERE onboarding = 'none' AND suspended_at IS NULL"
     assert await ask(empty, free) == ["Before", "Meanwhile"]
+
+
+VALUES_FROM = (
+    "SELECT round(extract(epoch FROM agreement_values_from - now()) / 3600)::integer FROM installation"
+)
+
+
+async def test_agreements_are_stored_as_values_a_day_after_an_upgrade_and_their_texts_stay(
+    empty: dict[str, Any],
+) -> None:
+    await filled_before(empty, "0002_card_simulator")
+    await migrated(empty)
+    assert await ask(empty, VALUES_FROM) == 24
+    assert await ask(empty, "SELECT agreement FROM plans") == "text"
+
+
+async def test_a_new_installation_stores_agreements_as_values_at_once(empty: dict[str, Any]) -> None:
+    await migrated(empty)
+    assert await ask(empty, VALUES_FROM) == 0

@@ -64,7 +64,8 @@ class Context:
     `happened` is called with every event after it is saved, `decided` with every decision and referral, `reviewed` with how each
     review ended, `reviews_wait` with the number of reviews that wait and of those that run out soon, and `texted` with the result of
     every one-time code (sent, failed, or the rate limit that refused it), `card_event` with the rail and the kind of every event
-    of a card processor that was applied; the metrics count these. `sealed` are the versions of
+    of a card processor that was applied; the metrics count these. From `agreement_values_from` on (the real clock), plans have the values
+    of their agreement, not its text. `sealed` are the versions of
     the policies with which this process has decided.
     """
 
@@ -73,6 +74,7 @@ class Context:
     rails: Rails
     vault: Vault
     policy: Policy
+    agreement_values_from: datetime
     now: Callable[[], datetime] = utc_now
     new_id: Callable[[], UUID] = new_id
     happened: Callable[[Event], None] = _unnoticed

@@ -14,7 +14,7 @@ import asyncpg
 
 from cuota.config import REQUIRED, Settings
 from cuota.core.risk.policy import Policy
-from cuota.db import hosts, service_rights, service_role, workers
+from cuota.db import hosts, installation, service_rights, service_role, workers
 from cuota.db.cluster.entry_node import require_entry
 from cuota.db.cluster.serves import require_serving
 from cuota.db.embedded.server import open_embedded
@@ -230,7 +230,8 @@ async def opened(
     try:
         vault = await open_vault(pool, settings.secret_key, settings.old_secret_keys)
         rails = load(settings.rails, pool, vault, now)
-        context = Context(settings, pool, rails, vault, policy, now=now)
+        values_from = await installation.agreement_values_from(pool)
+        context = Context(settings, pool, rails, vault, policy, values_from, now=now)
         await ensure_key(context)
         try:
             yield context

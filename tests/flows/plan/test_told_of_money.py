@@ -13,6 +13,7 @@ import pytest
 
 from cuota.core.dates import day
 from cuota.core.installment import Installment
+from cuota.core.plan.agreement import accepted_text
 from cuota.db.gathered import Gathered
 from cuota.db.plan import plans
 from cuota.flows.plan.send_messages import send_messages
@@ -235,10 +236,12 @@ async def test_a_dry_run_of_a_refund_sends_no_message(own: Own) -> None:
 async def test_the_whole_agreement_is_mailed_when_the_plan_starts(own: Own) -> None:
     order = await bought(own, own.auto_merchant)
     async with own.owner() as owner:
-        text = await owner.fetchval("SELECT agreement FROM plans WHERE order_id = $1", UUID(order["orderId"]))
+        stored = await owner.fetchval(
+            "SELECT agreement FROM plans WHERE order_id = $1", UUID(order["orderId"])
+        )
     found = {
         each.channel: each.text for each in await look(own.context.pool) if "payment 1 of 4" in each.text
     }
-    assert text in found["mail"]
+    assert accepted_text(stored) in found["mail"]
     assert own.context.settings.creditor in found["mail"]
     assert "This agreement is between" not in found["text"]

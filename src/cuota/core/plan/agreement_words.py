@@ -4,7 +4,7 @@ A version never changes and is never removed: agreements are stored as values, a
 the consumer accepted. A test has the hash of samples of each version.
 
 To change the words, add a function and its number to `WORDINGS`, and set `NEWEST`. The previous release cannot read the new version, so a
-migration moves `installation.agreement_values_from` one day ahead, as 0051_agreement_values.sql did. If `money.shown` or `dates.day` must
+migration moves `installation.agreement_values_from` one day ahead, as 0055_agreement_values.sql did. If `money.shown` or `dates.day` must
 change, give the earlier versions a copy of the function as it was.
 """
 

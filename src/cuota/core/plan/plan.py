@@ -11,7 +11,10 @@ from cuota.core.consumer import Profile, ShippingAddress
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The agreed plan. It never changes. It contains the hash of the agreement that was shown."""
+    """The agreed plan. It never changes. It contains the hash of the agreement that was shown.
+
+    `agreement` is in one of the two forms of core/plan/agreement.py.
+    """
 
     consumer_id: UUID
     payer: Profile

@@ -168,11 +168,11 @@ def _agreed(
     checkout: Checkout, consumer_id: UUID, payer: Profile, phone: str, terms: ProposedTerms, now: datetime
 ) -> Plan:
     """Return what the consumer has just agreed to."""
-    text, first = terms.agreement, terms.plan[0]
+    first = terms.plan[0]
     shipping = checkout.session.shipping if checkout.express else None
     browser = checkout.session.session_hash
     return Plan(
-        consumer_id, payer, phone, terms.zone, first.due_on, text.text, text.hash, now, shipping, browser,
+        consumer_id, payer, phone, terms.zone, first.due_on, terms.stored, terms.agreement.hash, now, shipping, browser,
     )  # fmt: skip
 
 

@@ -39,11 +39,12 @@ class Problem(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ProposedTerms:
-    """The plan and the agreement to which the consumer is asked to agree."""
+    """The plan and the agreement to which the consumer is asked to agree. `stored` is the form in which a plan has the agreement."""
 
     zone: str
     plan: list[Installment]
     agreement: Agreement
+    stored: str
 
 
 async def open_checkout(
@@ -125,7 +126,9 @@ def propose(context: Context, checkout: Checkout, profile: Profile) -> ProposedT
         settings.creditor,
         f"{settings.public_url}/account",
     )
-    return ProposedTerms(zone, plan, text)
+    # Not the sandbox's clock, because the time is about processes of the previous release.
+    stored = text.values if utc_now() >= context.agreement_values_from else text.text
+    return ProposedTerms(zone, plan, text, stored)
 
 
 def details_hash(checkout: Checkout) -> str:

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from cuota.core.dates import day
+from cuota.core.plan.agreement import accepted_text
 from cuota.db.plan.accounts import ShownPlan, plans_of
 from cuota.work.card_refunds import return_due_money
 from support.makers import Merchant, Running, make_merchant
@@ -216,10 +217,16 @@ async def test_the_agreement_is_shown_as_it_was_accepted_with_its_date_and_hash(
         "SELECT agreement, agreement_hash FROM plans WHERE order_id = $1", UUID(plan.order["orderId"])
     )
     assert row is not None
-    for paragraph in row["agreement"].split("\n\n"):
+    text = accepted_text(row["agreement"])
+    assert text != row["agreement"]
+    for paragraph in text.split("\n\n"):
         assert paragraph in page.text
     assert row["agreement_hash"] in page.text
     assert "You accepted this on" in page.text
+    # An earlier release stored the text.
+    sql = "UPDATE plans SET agreement = $2 WHERE order_id = $1 RETURNING 1"
+    assert await shop.service.context.pool.fetchrow(sql, UUID(plan.order["orderId"]), text)
+    assert (await consumer.open(f"{plan.path}/agreement")).text == page.text
 
 
 async def test_every_address_of_another_consumer_or_without_a_plan_shows_the_same_page(
