@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -140,3 +142,17 @@ def test_a_payout_from_a_list_is_refused_because_it_has_no_totals() -> None:
     honest = book([(1, False, 1)], RefundFee.KEPT, 0, 0)
     with pytest.raises(ValueError, match=r"payout\(id\)"):
         verify_payout(replace(honest.payout, first_line_id=""), honest.lines, honest.events, honest.terms)
+
+
+def test_a_reserve_is_right_if_the_service_was_stopped_and_the_reserve_changed_meanwhile() -> None:
+    honest = book([(1, False, 10_000)], RefundFee.KEPT, 590, 30, 500)
+    stopped = timedelta(days=3)
+    for place, line in enumerate(honest.lines):
+        if line.type == "reserve_held" and line.at is not None:
+            honest.lines[place] = replace(line, at=line.at + stopped)
+            changed = line.at + stopped - timedelta(hours=26)
+            newer = replace(honest.terms[-1], version=99, valid_from=changed, reserve=Decimal(10))
+    assert verify_payout(honest.payout, honest.lines, honest.events, [*honest.terms, newer]).problems == ()
+    before = replace(newer, valid_from=honest.terms[-1].valid_from)
+    [problem] = verify_payout(honest.payout, honest.lines, honest.events, [*honest.terms, before]).problems
+    assert "not the percentage of your terms" in problem.message

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
@@ -223,16 +223,27 @@ def _positions(pairs: Iterable[MatchedLine]) -> Iterator[SettlementProblem]:
 
 def _reserves(lines: Sequence[PayoutLine], versions: Sequence[Terms]) -> Iterator[SettlementProblem]:
     """Check the reserves: each is a percentage of captures minus refunds and lost disputes since the previous reserve."""
-    moved = 0
+    moved, last = 0, None
     for line in sorted(lines, key=lambda line: int(line.line_id)):
         if line.type in {"capture", "refund", "dispute_lost"}:
-            moved += cents_of(line.gross)
+            moved, last = moved + cents_of(line.gross), line.at
         if line.type == "reserve_held":
-            # The batch closes at a cutoff that may be a little earlier than the line.
-            moments = [] if line.at is None else [line.at, line.at - _DAY]
-            valid = [terms for at in moments if (terms := in_force(versions, at)) is not None]
+            valid = _at_cutoff(versions, last, line.at)
             right = {-share(max(moved, 0), cents_of(terms.reserve), WHOLE) for terms in valid}
             if cents_of(line.gross) not in right:
                 message = f"Line {line.line_id} (reserve_held) is not the percentage of your terms."
                 yield SettlementProblem("wrong", message, line.line_id)
             moved = 0
+
+
+def _at_cutoff(versions: Sequence[Terms], last: datetime | None, closed: datetime | None) -> list[Terms]:
+    """Return the versions that may have been valid at the cutoff of a batch. It was after the batch's last movement, and before its end.
+
+    A batch normally ends within minutes after its cutoff, but later if the service was stopped.
+    """
+    if closed is None:
+        return []
+    begin = min(closed - _DAY, last or closed)
+    first = in_force(versions, begin)
+    later = [terms for terms in versions if begin < terms.valid_from <= closed]
+    return later if first is None else [first, *later]
