@@ -108,7 +108,7 @@ SETTINGS = (
     Setting("CUOTA_KEEP_ABANDONED_DAYS", "days after which names and addresses are deleted from an abandoned order", "90", whole(1, 3650)),
     Setting("CUOTA_KEEP_DECLINED_DAYS", "the same for a declined order, and for people who never agreed to a plan", "760", whole(1, 3650)),
     Setting("CUOTA_KEEP_MESSAGES_DAYS", "days after which the record of a sent message is deleted", "760", whole(1, 3650)),
-    Setting("CUOTA_KEEP_ATTEMPTS_DAYS", "days after which the record of a webhook attempt is deleted", "90", whole(3, 3650)),
+    Setting("CUOTA_KEEP_ATTEMPTS_DAYS", "days after which the record of a webhook attempt is deleted, and with the last one a delivery that arrived", "90", whole(3, 3650)),
     Setting("CUOTA_DESK_CODE_ABOVE", "the merchant's dashboard asks for a code of the authenticator app before a capture, void or refund of more than this many dollars, unless the last code was given within five minutes", "500.00", dollars),
     Setting("CUOTA_DESK_SECOND_PERSON_ABOVE", "in the merchant's dashboard, a capture, void or refund of more than this many dollars is made only when a second person of the merchant's team approves it", "none: one person is enough", dollars),
     Setting("CUOTA_OPERATOR_OIDC_ISSUER", "the OpenID Connect provider at which the operator's people sign in: its issuer, exactly as the provider writes it; production: https", "none: mailed links and passkeys only", issuer),

@@ -9,6 +9,7 @@ from cuota.db.cluster.across import fetch_across
 from cuota.db.pool import Pool
 from cuota.db.privacy.erasure import blank_orders
 from cuota.db.session import Session
+from cuota.db.webhook import deleted_deliveries
 
 BATCH = 200
 # An order that is still open this long after its limit is stuck. It must not block the orders behind it forever.
@@ -43,10 +44,39 @@ _MERCHANTS_WITH_ATTEMPTS = f"""
 SELECT f.merchant_id FROM {_MERCHANTS} f CROSS JOIN LATERAL (SELECT 1 FROM delivery_attempts a
     WHERE a.merchant_id = f.merchant_id AND a.at < $1 LIMIT 1) old
 """
-_ATTEMPTS = """DELETE FROM delivery_attempts WHERE merchant_id = $1
-    AND (order_id, sequence, receiver, number) IN (
+# Deletes a batch of attempts. A delivered delivery is deleted with its last attempt: the attempts find it, so it needs no index of its
+# own. If another statement has locked the delivery, its attempts stay too, so that a later batch finds it again. A delivery that is
+# being sent again is pending, and stays. `marked` remembers that deliveries of this age may be missing (deleted_deliveries.py).
+# Deliveries are locked in the order of their key, like by every statement on several deliveries.
+_ATTEMPTS = f"""WITH batch AS MATERIALIZED (
     SELECT order_id, sequence, receiver, number FROM delivery_attempts WHERE merchant_id = $1 AND at < $2
-    ORDER BY at LIMIT $3 FOR UPDATE SKIP LOCKED) RETURNING 1"""
+    ORDER BY at LIMIT $3 FOR UPDATE SKIP LOCKED
+), ended AS MATERIALIZED (
+    SELECT b.order_id, b.receiver, b.sequence
+    FROM (SELECT order_id, receiver, sequence, count(*) AS attempts FROM batch GROUP BY order_id, receiver, sequence) b
+        CROSS JOIN LATERAL (SELECT FROM deliveries d WHERE d.merchant_id = $1 AND d.order_id = b.order_id
+            AND d.receiver = b.receiver AND d.sequence = b.sequence AND d.state = 'delivered' AND d.settled_at < $2 LIMIT 1) d
+    WHERE b.attempts = (SELECT count(*) FROM delivery_attempts a WHERE a.merchant_id = $1 AND a.order_id = b.order_id
+        AND a.receiver = b.receiver AND a.sequence = b.sequence)
+    ORDER BY b.order_id, b.receiver, b.sequence
+), held AS MATERIALIZED (
+    SELECT e.order_id, e.receiver, e.sequence
+    FROM ended e CROSS JOIN LATERAL (SELECT FROM deliveries d WHERE d.merchant_id = $1
+        AND d.order_id = e.order_id AND d.receiver = e.receiver AND d.sequence = e.sequence
+        AND d.state = 'delivered' AND d.settled_at < $2 LIMIT 1 FOR UPDATE SKIP LOCKED) d
+), gone AS (
+    DELETE FROM deliveries d USING held h WHERE d.merchant_id = $1 AND d.order_id = h.order_id
+        AND d.receiver = h.receiver AND d.sequence = h.sequence
+), marked AS (
+    INSERT INTO retention AS r (merchant_id, term, order_id, at)
+    SELECT $1, '{deleted_deliveries.TERM}', '{ZERO}', $2 WHERE EXISTS (SELECT FROM held)
+    ON CONFLICT (merchant_id, term) DO UPDATE SET at = excluded.at WHERE r.at < excluded.at
+)
+DELETE FROM delivery_attempts a USING batch b WHERE a.merchant_id = $1 AND a.order_id = b.order_id
+    AND a.receiver = b.receiver AND a.sequence = b.sequence AND a.number = b.number
+    AND ((b.order_id, b.receiver, b.sequence) NOT IN (SELECT order_id, receiver, sequence FROM ended)
+        OR (b.order_id, b.receiver, b.sequence) IN (SELECT order_id, receiver, sequence FROM held))
+    RETURNING 1"""
 # The files of a statement are stored before the statement. If the service is killed in between, no erasure finds the files.
 _MERCHANTS_WITH_UNSAVED_FILES = f"""
 SELECT f.merchant_id FROM {_MERCHANTS} f CROSS JOIN LATERAL (SELECT 1 FROM dispute_files t
@@ -101,7 +131,10 @@ async def forget_messages(pool: Pool, before: datetime) -> int:
 
 
 async def forget_attempts(pool: Pool, before: datetime) -> int:
-    """Delete delivery attempts that were made before this time. Return how many there were."""
+    """Delete delivery attempts that were made before this time. Return how many there were.
+
+    A delivered delivery is deleted with its last attempt.
+    """
     return await _forget(pool, _MERCHANTS_WITH_ATTEMPTS, _ATTEMPTS, before)
 
 

@@ -22,12 +22,17 @@ from cuota.db.webhook.payout_events import BankAccountFacts, PayoutFacts
 OWN_ADDRESS = UUID(int=0)
 """The receiver id of all callback addresses of single orders, in addition to the registered endpoints."""
 
+# Adds the own address of the order of the event `n` to the receivers, if the order has one. $4 is OWN_ADDRESS.
+AND_CALLBACK = """UNION ALL
+        SELECT $4::uuid, d.document #>> '{merchant,statusCallbackUrl}' FROM order_details d
+            WHERE d.merchant_id = $1 AND d.order_id = n.order_id
+                AND d.document #>> '{merchant,statusCallbackUrl}' IS NOT NULL"""
 _WAITING = "SELECT DISTINCT merchant_id FROM outbox"
 _FEED = "INSERT INTO feeds (merchant_id, last_position) VALUES ($1, 0) ON CONFLICT DO NOTHING"
 # The feed's row is the lock. Only the holder numbers committed events, so no reader can miss a position that is filled
 # later. The lock on the endpoints waits for a change that is not committed yet, and reads the result of the change. A change that
 # comes later waits for this statement, and then finds the new deliveries.
-_PUBLISH = """
+_PUBLISH = f"""
 WITH mine AS (
     SELECT last_position FROM feeds WHERE merchant_id = $1 FOR UPDATE SKIP LOCKED
 ), registered AS (
@@ -55,10 +60,7 @@ WITH mine AS (
     SELECT $1, n.order_id, n.sequence, r.receiver, n.position, r.url, split_part(r.url, '/', 3), 'pending', $3, $3
     FROM numbered n CROSS JOIN LATERAL (
         SELECT w.endpoint_id AS receiver, w.url FROM registered w
-        UNION ALL
-        SELECT $4::uuid, d.document #>> '{merchant,statusCallbackUrl}' FROM order_details d
-            WHERE d.merchant_id = $1 AND d.order_id = n.order_id
-                AND d.document #>> '{merchant,statusCallbackUrl}' IS NOT NULL
+        {AND_CALLBACK}
     ) r
 )
 SELECT (SELECT count(*) FROM mine) AS locked, (SELECT count(*) FROM numbered) AS published

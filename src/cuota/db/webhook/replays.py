@@ -11,8 +11,9 @@ from uuid import UUID
 from cuota.db.deadlock import PAUSE_SECONDS
 from cuota.db.pool import CONNECT_SECONDS, STATEMENT_SECONDS, WAIT_SECONDS
 from cuota.db.session import Session
-from cuota.db.webhook import endpoints
+from cuota.db.webhook import deleted_deliveries, endpoints
 from cuota.db.webhook.deliveries import LEASE
+from cuota.db.webhook.events import OWN_ADDRESS
 
 # A replay does not touch deliveries that a worker has claimed. A worker may claim a row after the replay read its `now`, while the
 # replay waits for a session or for a locked row. Such a wait is never longer than this. After a deadlock, a statement runs twice.
@@ -73,12 +74,15 @@ async def send_again(
 
     A caller splits a longer range into ranges of POSITIONS_AT_ONCE positions, so that each statement ends in time.
 
-    Without `receiver`, each event goes again to all of its receivers. With `receiver`, the events go only to that endpoint, and
+    Without `receiver`, each event goes again to all of its receivers, also if the retention job has deleted a delivery. With `receiver`, the events go only to that endpoint, and
     they include events that happened before the endpoint was registered.
     """
     asked = (merchant_id, now, receiver, after, until)
     rows = await session.fetch(_AGAIN, *asked, now + LEASE + CLAIMED_MEANWHILE)
-    if receiver is not None:
+    # A later statement: it sees what the retention job deleted while the first one waited.
+    if receiver is None:
+        rows += await session.fetch(deleted_deliveries.RESTORE, merchant_id, now, after, OWN_ADDRESS, until)
+    else:
         rows += await session.fetch(_ADDRESS, *asked)
     return len(rows)
 

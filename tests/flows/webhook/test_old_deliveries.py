@@ -1,0 +1,249 @@
+"""A delivered delivery is deleted with its last attempt. Its event can still be sent again, to the same receivers."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from cuota.db.privacy import retention
+from cuota.work.retention import keep_terms
+from support.db.locks import holder
+from support.webhook.couriers import Post
+from support.webhook.listeners import dead_port, hooked
+
+COUNT = "SELECT count(*) FROM deliveries"
+KEPT = timedelta(days=90)
+
+
+async def pass_days(post: Post, days: int) -> None:
+    """Move the service's clock, and delete everything that has reached its age limit."""
+    post.own.service.clock.ahead += timedelta(days=days)
+    while await keep_terms(post.own.context):
+        pass
+
+
+async def replay(post: Post, event: str) -> int:
+    answer = await post.merchant.http.post(f"/events/{event}/replay")
+    assert answer.status_code == 200, answer.text
+    return int(answer.json()["replayed"])
+
+
+async def pause(post: Post, endpoint: str, *, paused: bool) -> None:
+    answer = await post.merchant.http.patch(f"/webhook-endpoints/{endpoint}", json={"paused": paused})
+    assert answer.status_code == 200, answer.text
+
+
+async def test_a_delivered_delivery_is_deleted_with_its_last_attempt_and_not_before(post: Post) -> None:
+    async with hooked(answers=[500]) as (hook, at):
+        await post.register(at.url)
+        await post.merchant.create()
+        await post.deliver()
+        await pass_days(post, 1)
+        await post.deliver()
+        assert len(hook.got) == 2
+        # The first attempt has reached its limit now, and the second one has not.
+        await pass_days(post, 89)
+        assert await post.ask("SELECT array_agg(number) FROM delivery_attempts") == [2]
+        assert await post.ask(COUNT) == 1
+        await pass_days(post, 1)
+        assert await post.ask("SELECT count(*) FROM delivery_attempts") == 0
+        assert await post.ask(COUNT) == 0
+
+
+async def test_a_delivery_whose_attempts_are_deleted_in_several_batches_goes_with_the_last_one(
+    post: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "BATCH", 2)
+    async with hooked() as (_, at):
+        await post.register(at.url)
+        await post.merchant.create()
+        await post.deliver()
+        (event,) = await post.events()
+        for _ in range(2):
+            assert await replay(post, event["id"]) == 1
+            await post.deliver()
+    post.own.service.clock.ahead += timedelta(days=91)
+    await keep_terms(post.own.context)
+    assert (await post.ask("SELECT count(*) FROM delivery_attempts"), await post.ask(COUNT)) == (1, 1)
+    await keep_terms(post.own.context)
+    assert (await post.ask("SELECT count(*) FROM delivery_attempts"), await post.ask(COUNT)) == (0, 0)
+
+
+async def test_pending_and_parked_deliveries_stay(post: Post) -> None:
+    with dead_port() as url:
+        await post.register(url)
+        removed = await post.register(f"{url}/removed")
+        await post.merchant.create()
+        await post.deliver()
+        await post.merchant.http.delete(f"/webhook-endpoints/{removed['id']}")
+    await pass_days(post, 1000)
+    assert await post.ask("SELECT count(*) FROM delivery_attempts") == 0
+    assert await post.ask("SELECT array_agg(state ORDER BY state) FROM deliveries") == ["parked", "pending"]
+
+
+async def test_a_delivery_that_is_locked_is_deleted_with_its_attempt_in_a_later_batch(post: Post) -> None:
+    async with hooked() as (_, at):
+        await post.register(at.url)
+        await post.merchant.create()
+        await post.merchant.create()
+        await post.deliver()
+    order_id = await post.ask("SELECT order_id FROM deliveries ORDER BY order_id LIMIT 1")
+    lock = "SELECT FROM deliveries WHERE merchant_id = $1 AND order_id = $2 FOR UPDATE"
+    async with holder(post.own.where) as other:
+        await other.run(lock, post.merchant.merchant_id, order_id)
+        await pass_days(post, 91)
+        assert await post.ask(COUNT) == 1
+        assert await post.ask("SELECT count(*) FROM delivery_attempts") == 1
+    await pass_days(post, 0)
+    assert await post.ask(COUNT) == 0
+    assert await post.ask("SELECT count(*) FROM delivery_attempts") == 0
+
+
+async def test_an_event_without_deliveries_is_sent_again_to_its_receivers_and_to_no_newer_one(
+    post: Post,
+) -> None:
+    async with hooked() as (hook, at), hooked() as (own, own_at), hooked() as (newer, newer_at):
+        kept = await post.register(at.url)
+        removed = await post.register(f"{newer_at.url}/removed")
+        await post.told(own_at.url)
+        await post.deliver()
+        (event,) = await post.events()
+        await post.merchant.http.delete(f"/webhook-endpoints/{removed['id']}")
+        await post.register(newer_at.url)
+        await pass_days(post, 91)
+        assert await post.ask(COUNT) == 0
+        for each in (hook, own, newer):
+            each.got.clear()
+        assert await replay(post, event["id"]) == 2
+        await post.deliver()
+        (again,), (called) = hook.got, own.got
+        assert [each.event for each in (again, *called)] == [event, event]
+        assert newer.got == []
+        receivers = [each["endpointId"] for each in await post.deliveries(event["id"])]
+        assert sorted(receivers, key=str) == sorted([None, kept["id"]], key=str)
+        # The new deliveries are deleted in their turn, and the event can be sent again.
+        await pass_days(post, 91)
+        assert await post.ask(COUNT) == 0
+        assert await replay(post, event["id"]) == 2
+
+
+async def test_the_events_of_an_order_are_sent_again_in_their_order(post: Post) -> None:
+    async with hooked() as (hook, at):
+        await post.register(at.url)
+        order = await post.merchant.approved("100.00")
+        await post.merchant.move(order, "capture", "10.00")
+        await post.deliver()
+        sent = list(hook.sequences)
+        await pass_days(post, 91)
+        hook.got.clear()
+        answer = await post.merchant.http.post("/events/replay", json={})
+        # The time that has passed made more events, which are sent too.
+        assert answer.json()["replayed"] >= len(sent)
+        await post.deliver()
+        assert hook.sequences[: len(sent)] == sent == [1, 2, 3]
+
+
+async def test_an_event_that_was_deleted_for_one_receiver_and_parked_for_another_is_sent_to_both(
+    post: Post,
+) -> None:
+    async with hooked() as (hook, at), hooked(status=500) as (bad, bad_at):
+        await post.register(at.url)
+        await post.register(bad_at.url)
+        await post.merchant.create()
+        await post.deliver()
+        (event,) = await post.events()
+        await post.ask(
+            "UPDATE deliveries SET state = 'parked', try_at = NULL, settled_at = created_at WHERE state = 'pending'"
+        )
+        await pass_days(post, 91)
+        assert [each["state"] for each in await post.deliveries(event["id"])] == ["parked"]
+        bad.status = 200
+        for each in (hook, bad):
+            each.got.clear()
+        assert await replay(post, event["id"]) == 2
+        await post.deliver()
+        assert (len(hook.got), len(bad.got)) == (1, 1)
+
+
+async def test_an_event_that_has_all_its_deliveries_gets_no_other_receiver(post: Post) -> None:
+    async with hooked() as (hook, at), hooked() as (_, other_at):
+        await post.merchant.create()
+        await post.deliver()
+        await post.register(at.url)
+        await post.merchant.create()
+        await post.deliver()
+        await post.register(other_at.url)
+        await pass_days(post, 60)
+        early, late = (each["id"] for each in await post.events())
+        assert await replay(post, late) == 1
+        assert await replay(post, early) == 0
+        await post.deliver()
+        assert len(hook.got) == 2
+        # Deliveries of the merchant are deleted now, but this event never had one.
+        await pass_days(post, 91)
+        assert await replay(post, early) == 0
+
+
+async def test_an_event_before_a_longer_period_was_set_can_still_be_sent_again(post: Post) -> None:
+    async with hooked() as (hook, at):
+        await post.register(at.url)
+        await post.merchant.create()
+        await post.deliver()
+        (event,) = await post.events()
+        now = post.own.context.now() + timedelta(days=2)
+        await retention.forget_attempts(post.own.context.pool, now - timedelta(days=1))
+        assert await post.ask(COUNT) == 0
+        assert await replay(post, event["id"]) == 1
+        await post.deliver()
+        assert len(hook.got) == 2
+
+
+async def test_a_replay_that_waits_for_the_retention_job_sends_what_the_job_deletes(post: Post) -> None:
+    async with hooked() as (hook, at):
+        await post.register(at.url)
+        await post.merchant.create()
+        await post.deliver()
+        (event,) = await post.events()
+        post.own.service.clock.ahead += timedelta(days=91)
+        before = post.own.context.now() - KEPT
+        async with holder(post.own.where) as other:
+            await other.run(retention._ATTEMPTS, post.merchant.merchant_id, before, retention.BATCH)
+            replaying = asyncio.ensure_future(replay(post, event["id"]))
+            await other.until_waits(replaying)
+        assert await replaying == 1
+        await post.deliver()
+        assert len(hook.got) == 2
+        assert await post.ask(COUNT) == 1
+
+
+async def test_a_delivery_that_is_being_sent_again_is_not_deleted(post: Post) -> None:
+    async with hooked() as (hook, at):
+        await post.register(at.url)
+        await post.merchant.create()
+        await post.deliver()
+        (event,) = await post.events()
+        await pass_days(post, 60)
+        assert await replay(post, event["id"]) == 1
+        await pass_days(post, 40)
+        assert await post.ask("SELECT state FROM deliveries") == "pending"
+        assert await post.ask("SELECT count(*) FROM delivery_attempts") == 0
+        await post.deliver()
+        assert len(hook.got) == 2
+        await pass_days(post, 89)
+        assert await post.ask(COUNT) == 1
+        await pass_days(post, 2)
+        assert await post.ask(COUNT) == 0
+
+
+async def test_an_endpoint_that_was_paused_all_the_time_loses_no_event(post: Post) -> None:
+    async with hooked() as (hook, at):
+        endpoint = await post.register(at.url)
+        await pause(post, endpoint["id"], paused=True)
+        await post.merchant.create()
+        await post.deliver()
+        await pass_days(post, 200)
+        await pause(post, endpoint["id"], paused=False)
+        await post.deliver()
+        assert hook.sequences[0] == 1
