@@ -30,6 +30,12 @@ async def replay(post: Post, event: str) -> int:
     return int(answer.json()["replayed"])
 
 
+async def complete(post: Post, event: str) -> bool:
+    """Return whether the API says that it lists all deliveries of the event."""
+    answer = await post.merchant.http.get(f"/events/{event}/deliveries")
+    return bool(answer.json()["complete"])
+
+
 async def pause(post: Post, endpoint: str, *, paused: bool) -> None:
     answer = await post.merchant.http.patch(f"/webhook-endpoints/{endpoint}", json={"paused": paused})
     assert answer.status_code == 200, answer.text
@@ -247,3 +253,25 @@ async def test_an_endpoint_that_was_paused_all_the_time_loses_no_event(post: Pos
         await pause(post, endpoint["id"], paused=False)
         await post.deliver()
         assert hook.sequences[0] == 1
+
+
+async def test_the_api_says_that_deliveries_of_an_old_event_may_be_missing(post: Post) -> None:
+    async with hooked() as (_, at):
+        await post.merchant.create()
+        await post.deliver()
+        (without,) = await post.events()
+        await pass_days(post, 91)
+        # This event never had a delivery, and none of this merchant was deleted.
+        assert await post.deliveries(without["id"]) == []
+        assert await complete(post, without["id"])
+        await post.register(at.url)
+        order = await post.merchant.create()
+        await post.deliver()
+        old = next(each for each in await post.events() if each["orderId"] == order["orderId"])
+        assert await complete(post, old["id"])
+        await pass_days(post, 91)
+        order = await post.merchant.create()
+        await post.deliver()
+        new = next(each for each in await post.events() if each["orderId"] == order["orderId"])
+        assert [await complete(post, each["id"]) for each in (old, new)] == [False, True]
+        assert await post.deliveries(old["id"]) == []

@@ -8,13 +8,22 @@ from typing import Any
 from uuid import UUID
 
 from cuota.db.session import Session
+from cuota.db.webhook.deleted_deliveries import MAY_LACK
+from cuota.db.webhook.events import OWN_ADDRESS
 
 # A backlog may be long, so only this many waiting deliveries are read.
 LOOKED_AT = 5000
+DELETED = "deleted"
+"""The state that is shown for an old event if all of its deliveries were deleted."""
+
+# An old event without deliveries is listed too, because its page can send the event again.
+_OF_ORDER = f"""SELECT e.order_id, e.sequence, COALESCE(d.receiver, '{OWN_ADDRESS}') AS receiver, COALESCE(d.url, '') AS url,
+        COALESCE(d.state, '{DELETED}') AS state, COALESCE(d.tries, 0) AS tries, COALESCE(d.failed, 0) AS failed, d.try_at,
+        d.settled_at, e.type
+    FROM events e LEFT JOIN deliveries d ON d.merchant_id = $1 AND d.order_id = e.order_id AND d.sequence = e.sequence
+    WHERE e.merchant_id = $1 AND e.order_id = $2 AND (d.state IS NOT NULL OR {MAY_LACK})
+    ORDER BY e.sequence, d.receiver LIMIT 200"""
 # Payouts also have events. They are in the same feed, with the payout's id as `order_id`.
-_OF_ORDER = """SELECT d.order_id, d.sequence, d.receiver, d.url, d.state, d.tries, d.failed, d.try_at, d.settled_at, e.type
-    FROM deliveries d JOIN events e ON e.merchant_id = $1 AND e.order_id = d.order_id AND e.sequence = d.sequence
-    WHERE d.merchant_id = $1 AND d.order_id = $2 ORDER BY d.sequence, d.receiver LIMIT 200"""
 _FAILING = f"""SELECT d.order_id, d.sequence, d.receiver, d.url, d.state, d.tries, d.failed, d.try_at, d.settled_at, e.type
     FROM (SELECT * FROM deliveries WHERE merchant_id = $1 AND state = 'pending'
         ORDER BY receiver, host, try_at, position LIMIT {LOOKED_AT}) d

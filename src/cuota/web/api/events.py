@@ -103,11 +103,13 @@ async def event_deliveries(request: Request) -> Response:
     merchant = await merchant_of(request)
     context = service_of(request).context
     place = await place_of(context, merchant.merchant_id, request.path_params["event_id"])
-    found, attempts = await delivery_log.of_event(
-        context.pool, merchant.merchant_id, place.order_id, place.sequence
-    )
-    content = [_delivery(item, [one for one in attempts if one.receiver == item.receiver]) for item in found]
-    return Response(encode({"deliveries": content}), media_type="application/json")
+    log = await delivery_log.of_event(context.pool, merchant.merchant_id, place.order_id, place.sequence)
+    content = [
+        _delivery(item, [one for one in log.attempts if one.receiver == item.receiver])
+        for item in log.deliveries
+    ]
+    body = encode({"deliveries": content, "complete": log.complete})
+    return Response(body, media_type="application/json")
 
 
 def _delivery(item: Delivery, attempts: list[AttemptRecord]) -> dict[str, Any]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from uuid import UUID
 
 from cuota.core.desk.role import Role
+from cuota.db.privacy import retention
 from cuota.flows.webhook.deliver_webhooks import publish_events
+from support.api.receiver import receiving
 from support.makers import Merchant
 from support.pages.staff import Staff
+from support.sending import deliver
 
 DEAD = "http://127.0.0.1:9/hook"
 
@@ -69,3 +73,30 @@ async def test_support_people_see_no_webhooks(staff: Staff) -> None:
     page = await staff.open(f"/desk/orders/{order['orderId']}")
     assert "127.0.0.1:9" not in page.text
     assert (await staff.open("/desk/webhooks")).status == 403
+
+
+async def test_an_event_whose_deliveries_were_deleted_is_still_listed_and_can_be_sent_again(
+    staff: Staff,
+) -> None:
+    context, shop = staff.service.context, staff.shop
+    async with receiving() as receiver:
+        made = (await shop.http.post("/webhook-endpoints", json={"url": receiver.url})).json()
+        order = await shop.approved()
+        await deliver(shop)
+        later = context.now() + timedelta(minutes=1)
+        assert await context.pool.fetch(retention._ATTEMPTS, shop.merchant_id, later, 200)
+        await staff.enter()
+        assert "No longer kept" in (await staff.open(f"/desk/orders/{order['orderId']}")).text
+        address = staff.page.link("order.created")
+        page = await staff.open(address)
+        assert "were deleted after they had arrived" in page.text
+        assert "has no receiver" not in page.text
+        page = await staff.press(page.answer.url.path.rpartition("/")[2])
+        assert "on its way again" in page.text
+        assert receiver.url in page.text
+        await deliver(shop)
+        assert await context.pool.fetch(retention._ATTEMPTS, shop.merchant_id, later, 200)
+        await shop.http.delete(f"/webhook-endpoints/{made['id']}")
+        page = await staff.open(address)
+        page = await staff.press(page.answer.url.path.rpartition("/")[2])
+        assert "Nothing was sent" in page.text

@@ -80,6 +80,7 @@ SAID = {
     "origin-added": "The origin was added. Its pages may open the checkout now.",
     "origin-removed": "The origin was removed. Its pages can no longer open the checkout.",
     "sent-again": "The event is on its way again. Reload this page in a moment to see the result.",
+    "sent-nowhere": "Nothing was sent. The event is being sent at this moment, or none of its receivers exists any more.",
 }
 
 

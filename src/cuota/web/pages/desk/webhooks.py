@@ -25,7 +25,12 @@ from cuota.web.service import service_of
 
 SHOWN = 50
 WEBHOOKS = f"{PATH}/webhooks"
-_STATES = {"pending": ("Waiting", "wait"), "delivered": ("Delivered", "done"), "parked": ("Parked", "bad")}
+_STATES = {
+    "pending": ("Waiting", "wait"),
+    "delivered": ("Delivered", "done"),
+    "parked": ("Parked", "bad"),
+    webhooks.DELETED: ("No longer kept", "off"),
+}
 
 
 @allowed(Action.READ_WEBHOOKS)
@@ -90,14 +95,13 @@ async def event(request: Request, desk: Desk) -> Response:
         place = await place_of(context, desk.merchant_id, name)
     except Refused:
         return missing(request)
-    found, attempts = await delivery_log.of_event(
-        context.pool, desk.merchant_id, place.order_id, place.sequence
-    )
+    log = await delivery_log.of_event(context.pool, desk.merchant_id, place.order_id, place.sequence)
     shown: PageContext = {
         **common(request, desk, "Deliveries of one event", here=WEBHOOKS),
         "event_id": name,
         "address": f"{WEBHOOKS}/{name}",
-        "may_send": desk.may(Action.REPLAY_WEBHOOKS) and bool(found),
+        "may_send": desk.may(Action.REPLAY_WEBHOOKS) and bool(log.deliveries or not log.complete),
+        "complete": log.complete,
         "deliveries": [
             {
                 "url": each.url,
@@ -110,11 +114,11 @@ async def event(request: Request, desk: Desk) -> Response:
                         "ms": one.ms,
                         "answer": (one.answer or b"").decode("utf-8", "replace")[:500],
                     }
-                    for one in attempts
+                    for one in log.attempts
                     if one.receiver == each.receiver
                 ],
             }
-            for each in found
+            for each in log.deliveries
         ],
     }
     return page(request, "desk/event.html", shown)
@@ -126,9 +130,10 @@ async def send_again(request: Request, desk: Desk) -> Response:
     name = request.path_params["event_id"]
     context = service_of(request).context
     try:
-        await replay(context, desk.merchant_id, event=name, cause=Cause(desk.actor, "sent again by hand"))
+        cause = Cause(desk.actor, "sent again by hand")
+        replayed = await replay(context, desk.merchant_id, event=name, cause=cause)
     except Refused as refused:
         if refused.retry_after:
             raise
         return missing(request)
-    return see_other(f"{WEBHOOKS}/{name}?said=sent-again")
+    return see_other(f"{WEBHOOKS}/{name}?said={'sent-again' if replayed else 'sent-nowhere'}")
