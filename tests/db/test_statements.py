@@ -113,6 +113,7 @@ ALLOWED = {
     "retention._MERCHANTS_WITH_MESSAGES": "finds the merchants with messages that have reached the end of their retention period; each statement then names one",
     "retention._MERCHANTS_WITH_ATTEMPTS": "finds the merchants with delivery attempts that have reached the end of their retention period; each statement then names one",
     "retention._MERCHANTS_WITH_UNSAVED_FILES": "finds the merchants with files whose statement in a dispute was never saved; each statement then names one",
+    "retention._MERCHANTS_WITH_LEFT": "finds the merchants with old deliveries whose attempts an earlier release may have deleted; each statement then names one",
     "retention._WITH_PLANS": "finds the consumers who have a plan at any merchant",
 }  # fmt: skip
 _TABLE = re.compile(r"CREATE (?:UNLOGGED )?TABLE (\w+) \((.*?)\n\)", re.DOTALL)

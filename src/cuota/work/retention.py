@@ -29,4 +29,6 @@ async def keep_terms(context: Context) -> int:
     done += await retention.forget_consumers(pool, declined)
     done += await retention.forget_messages(pool, before(settings.keep_messages_days))
     done += await retention.forget_unsaved_files(pool, before(UNSAVED_FILES_DAYS))
-    return done + await retention.forget_attempts(pool, before(settings.keep_attempts_days))
+    attempts = before(settings.keep_attempts_days)
+    done += await retention.forget_attempts(pool, attempts)
+    return done + await retention.forget_left_deliveries(pool, attempts)

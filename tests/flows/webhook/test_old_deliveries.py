@@ -1,4 +1,4 @@
-"""A delivered delivery is deleted with its last attempt. Its event can still be sent again, to the same receivers."""
+"""A delivered delivery is deleted with its last attempt. Deliveries that wait or are parked stay."""
 
 from __future__ import annotations
 
@@ -14,26 +14,6 @@ from support.webhook.couriers import Post
 from support.webhook.listeners import dead_port, hooked
 
 COUNT = "SELECT count(*) FROM deliveries"
-KEPT = timedelta(days=90)
-
-
-async def pass_days(post: Post, days: int) -> None:
-    """Move the service's clock, and delete everything that has reached its age limit."""
-    post.own.service.clock.ahead += timedelta(days=days)
-    while await keep_terms(post.own.context):
-        pass
-
-
-async def replay(post: Post, event: str) -> int:
-    answer = await post.merchant.http.post(f"/events/{event}/replay")
-    assert answer.status_code == 200, answer.text
-    return int(answer.json()["replayed"])
-
-
-async def complete(post: Post, event: str) -> bool:
-    """Return whether the API says that it lists all deliveries of the event."""
-    answer = await post.merchant.http.get(f"/events/{event}/deliveries")
-    return bool(answer.json()["complete"])
 
 
 async def pause(post: Post, endpoint: str, *, paused: bool) -> None:
@@ -46,14 +26,14 @@ async def test_a_delivered_delivery_is_deleted_with_its_last_attempt_and_not_bef
         await post.register(at.url)
         await post.merchant.create()
         await post.deliver()
-        await pass_days(post, 1)
+        await post.pass_days(1)
         await post.deliver()
         assert len(hook.got) == 2
         # The first attempt has reached its limit now, and the second one has not.
-        await pass_days(post, 89)
+        await post.pass_days(89)
         assert await post.ask("SELECT array_agg(number) FROM delivery_attempts") == [2]
         assert await post.ask(COUNT) == 1
-        await pass_days(post, 1)
+        await post.pass_days(1)
         assert await post.ask("SELECT count(*) FROM delivery_attempts") == 0
         assert await post.ask(COUNT) == 0
 
@@ -68,7 +48,7 @@ async def test_a_delivery_whose_attempts_are_deleted_in_several_batches_goes_wit
         await post.deliver()
         (event,) = await post.events()
         for _ in range(2):
-            assert await replay(post, event["id"]) == 1
+            assert await post.replay(event["id"]) == 1
             await post.deliver()
     post.own.service.clock.ahead += timedelta(days=91)
     await keep_terms(post.own.context)
@@ -84,7 +64,7 @@ async def test_pending_and_parked_deliveries_stay(post: Post) -> None:
         await post.merchant.create()
         await post.deliver()
         await post.merchant.http.delete(f"/webhook-endpoints/{removed['id']}")
-    await pass_days(post, 1000)
+    await post.pass_days(1000)
     assert await post.ask("SELECT count(*) FROM delivery_attempts") == 0
     assert await post.ask("SELECT array_agg(state ORDER BY state) FROM deliveries") == ["parked", "pending"]
 
@@ -99,129 +79,12 @@ async def test_a_delivery_that_is_locked_is_deleted_with_its_attempt_in_a_later_
     lock = "SELECT FROM deliveries WHERE merchant_id = $1 AND order_id = $2 FOR UPDATE"
     async with holder(post.own.where) as other:
         await other.run(lock, post.merchant.merchant_id, order_id)
-        await pass_days(post, 91)
+        await post.pass_days(91)
         assert await post.ask(COUNT) == 1
         assert await post.ask("SELECT count(*) FROM delivery_attempts") == 1
-    await pass_days(post, 0)
+    await post.pass_days(0)
     assert await post.ask(COUNT) == 0
     assert await post.ask("SELECT count(*) FROM delivery_attempts") == 0
-
-
-async def test_an_event_without_deliveries_is_sent_again_to_its_receivers_and_to_no_newer_one(
-    post: Post,
-) -> None:
-    async with hooked() as (hook, at), hooked() as (own, own_at), hooked() as (newer, newer_at):
-        kept = await post.register(at.url)
-        removed = await post.register(f"{newer_at.url}/removed")
-        await post.told(own_at.url)
-        await post.deliver()
-        (event,) = await post.events()
-        await post.merchant.http.delete(f"/webhook-endpoints/{removed['id']}")
-        await post.register(newer_at.url)
-        await pass_days(post, 91)
-        assert await post.ask(COUNT) == 0
-        for each in (hook, own, newer):
-            each.got.clear()
-        assert await replay(post, event["id"]) == 2
-        await post.deliver()
-        (again,), (called) = hook.got, own.got
-        assert [each.event for each in (again, *called)] == [event, event]
-        assert newer.got == []
-        receivers = [each["endpointId"] for each in await post.deliveries(event["id"])]
-        assert sorted(receivers, key=str) == sorted([None, kept["id"]], key=str)
-        # The new deliveries are deleted in their turn, and the event can be sent again.
-        await pass_days(post, 91)
-        assert await post.ask(COUNT) == 0
-        assert await replay(post, event["id"]) == 2
-
-
-async def test_the_events_of_an_order_are_sent_again_in_their_order(post: Post) -> None:
-    async with hooked() as (hook, at):
-        await post.register(at.url)
-        order = await post.merchant.approved("100.00")
-        await post.merchant.move(order, "capture", "10.00")
-        await post.deliver()
-        sent = list(hook.sequences)
-        await pass_days(post, 91)
-        hook.got.clear()
-        answer = await post.merchant.http.post("/events/replay", json={})
-        # The time that has passed made more events, which are sent too.
-        assert answer.json()["replayed"] >= len(sent)
-        await post.deliver()
-        assert hook.sequences[: len(sent)] == sent == [1, 2, 3]
-
-
-async def test_an_event_that_was_deleted_for_one_receiver_and_parked_for_another_is_sent_to_both(
-    post: Post,
-) -> None:
-    async with hooked() as (hook, at), hooked(status=500) as (bad, bad_at):
-        await post.register(at.url)
-        await post.register(bad_at.url)
-        await post.merchant.create()
-        await post.deliver()
-        (event,) = await post.events()
-        await post.ask(
-            "UPDATE deliveries SET state = 'parked', try_at = NULL, settled_at = created_at WHERE state = 'pending'"
-        )
-        await pass_days(post, 91)
-        assert [each["state"] for each in await post.deliveries(event["id"])] == ["parked"]
-        bad.status = 200
-        for each in (hook, bad):
-            each.got.clear()
-        assert await replay(post, event["id"]) == 2
-        await post.deliver()
-        assert (len(hook.got), len(bad.got)) == (1, 1)
-
-
-async def test_an_event_that_has_all_its_deliveries_gets_no_other_receiver(post: Post) -> None:
-    async with hooked() as (hook, at), hooked() as (_, other_at):
-        await post.merchant.create()
-        await post.deliver()
-        await post.register(at.url)
-        await post.merchant.create()
-        await post.deliver()
-        await post.register(other_at.url)
-        await pass_days(post, 60)
-        early, late = (each["id"] for each in await post.events())
-        assert await replay(post, late) == 1
-        assert await replay(post, early) == 0
-        await post.deliver()
-        assert len(hook.got) == 2
-        # Deliveries of the merchant are deleted now, but this event never had one.
-        await pass_days(post, 91)
-        assert await replay(post, early) == 0
-
-
-async def test_an_event_before_a_longer_period_was_set_can_still_be_sent_again(post: Post) -> None:
-    async with hooked() as (hook, at):
-        await post.register(at.url)
-        await post.merchant.create()
-        await post.deliver()
-        (event,) = await post.events()
-        now = post.own.context.now() + timedelta(days=2)
-        await retention.forget_attempts(post.own.context.pool, now - timedelta(days=1))
-        assert await post.ask(COUNT) == 0
-        assert await replay(post, event["id"]) == 1
-        await post.deliver()
-        assert len(hook.got) == 2
-
-
-async def test_a_replay_that_waits_for_the_retention_job_sends_what_the_job_deletes(post: Post) -> None:
-    async with hooked() as (hook, at):
-        await post.register(at.url)
-        await post.merchant.create()
-        await post.deliver()
-        (event,) = await post.events()
-        post.own.service.clock.ahead += timedelta(days=91)
-        before = post.own.context.now() - KEPT
-        async with holder(post.own.where) as other:
-            await other.run(retention._ATTEMPTS, post.merchant.merchant_id, before, retention.BATCH)
-            replaying = asyncio.ensure_future(replay(post, event["id"]))
-            await other.until_waits(replaying)
-        assert await replaying == 1
-        await post.deliver()
-        assert len(hook.got) == 2
-        assert await post.ask(COUNT) == 1
 
 
 async def test_a_delivery_that_is_being_sent_again_is_not_deleted(post: Post) -> None:
@@ -230,16 +93,16 @@ async def test_a_delivery_that_is_being_sent_again_is_not_deleted(post: Post) ->
         await post.merchant.create()
         await post.deliver()
         (event,) = await post.events()
-        await pass_days(post, 60)
-        assert await replay(post, event["id"]) == 1
-        await pass_days(post, 40)
+        await post.pass_days(60)
+        assert await post.replay(event["id"]) == 1
+        await post.pass_days(40)
         assert await post.ask("SELECT state FROM deliveries") == "pending"
         assert await post.ask("SELECT count(*) FROM delivery_attempts") == 0
         await post.deliver()
         assert len(hook.got) == 2
-        await pass_days(post, 89)
+        await post.pass_days(89)
         assert await post.ask(COUNT) == 1
-        await pass_days(post, 2)
+        await post.pass_days(2)
         assert await post.ask(COUNT) == 0
 
 
@@ -249,29 +112,48 @@ async def test_an_endpoint_that_was_paused_all_the_time_loses_no_event(post: Pos
         await pause(post, endpoint["id"], paused=True)
         await post.merchant.create()
         await post.deliver()
-        await pass_days(post, 200)
+        await post.pass_days(200)
         await pause(post, endpoint["id"], paused=False)
         await post.deliver()
         assert hook.sequences[0] == 1
 
 
-async def test_the_api_says_that_deliveries_of_an_old_event_may_be_missing(post: Post) -> None:
+async def test_deliveries_whose_attempts_an_earlier_release_deleted_are_deleted_too(
+    post: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "BATCH", 2)
+    async with hooked() as (hook, at), hooked(status=500) as (_, bad_at):
+        await post.register(at.url)
+        await post.register(bad_at.url)
+        for _ in range(5):
+            await post.merchant.create()
+        await post.deliver()
+        await post.ask("DELETE FROM delivery_attempts")
+        await post.pass_days(149)
+        assert await post.ask(COUNT) == 10
+        await post.pass_days(2)
+        assert await post.ask("SELECT array_agg(state) FROM deliveries") == ["pending"] * 5
+        # Each order is visited once.
+        assert await keep_terms(post.own.context) == 0
+        hook.got.clear()
+        event = (await post.events())[0]["id"]
+        assert not await post.complete(event)
+        assert await post.replay(event) == 2
+        await post.deliver()
+        assert len(hook.got) == 1
+
+
+async def test_a_delivery_that_is_sent_again_while_the_job_waits_for_it_is_not_deleted(post: Post) -> None:
     async with hooked() as (_, at):
+        await post.register(at.url)
         await post.merchant.create()
         await post.deliver()
-        (without,) = await post.events()
-        await pass_days(post, 91)
-        # This event never had a delivery, and none of this merchant was deleted.
-        assert await post.deliveries(without["id"]) == []
-        assert await complete(post, without["id"])
-        await post.register(at.url)
-        order = await post.merchant.create()
-        await post.deliver()
-        old = next(each for each in await post.events() if each["orderId"] == order["orderId"])
-        assert await complete(post, old["id"])
-        await pass_days(post, 91)
-        order = await post.merchant.create()
-        await post.deliver()
-        new = next(each for each in await post.events() if each["orderId"] == order["orderId"])
-        assert [await complete(post, each["id"]) for each in (old, new)] == [False, True]
-        assert await post.deliveries(old["id"]) == []
+        await post.ask("DELETE FROM delivery_attempts")
+        post.own.service.clock.ahead += timedelta(days=151)
+        again = "UPDATE deliveries SET state = 'pending', try_at = created_at, settled_at = NULL WHERE merchant_id = $1"
+        async with holder(post.own.where) as other:
+            await other.run(again, post.merchant.merchant_id)
+            keeping = asyncio.ensure_future(keep_terms(post.own.context))
+            await other.until_waits(keeping)
+        await keeping
+        assert await post.ask("SELECT state FROM deliveries") == "pending"

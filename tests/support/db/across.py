@@ -104,6 +104,7 @@ ACROSS = {
     "retention._MERCHANTS_WITH_MESSAGES": "reads: finds the merchants with messages that have reached the end of their retention period",
     "retention._MERCHANTS_WITH_ATTEMPTS": "reads: finds the merchants with delivery attempts that have reached the end of their retention period",
     "retention._MERCHANTS_WITH_UNSAVED_FILES": "reads: finds the merchants with files whose statement in a dispute was never saved; each deletion then names one merchant",
+    "retention._MERCHANTS_WITH_LEFT": "reads: finds the merchants with old deliveries whose attempts an earlier release may have deleted",
     "retention._WITH_PLANS": "reads: finds the oldest consumers who have a plan",
     "hanging_receivers._HANGING": "sandbox: finds the hanging receivers of all merchants, at the start of an advance",
     "clock._NEXT": "sandbox: finds the earliest due time of all merchants",

@@ -61,7 +61,8 @@ _NOT_ON_CITUS: dict[str, tuple[str, ...]] = {
     _WATCHES: (
         "flows/webhook/test_endpoint_changes.py",
         "flows/merchant/test_names.py",
-        "flows/webhook/test_old_deliveries.py::test_a_replay_that_waits_for_the_retention_job_sends_what_the_job_deletes",
+        "flows/webhook/test_replay_old_events.py::test_a_replay_that_waits_for_the_retention_job_sends_what_the_job_deletes",
+        "flows/webhook/test_old_deliveries.py::test_a_delivery_that_is_sent_again_while_the_job_waits_for_it_is_not_deleted",
         "flows/webhook/test_lock_order.py::test_two_replays_to_a_new_receiver_add_its_deliveries_in_the_order_of_their_key",
         "flows/desk/test_team_locks.py::test_an_owner_is_not_locked_while_the_change_waits_for_a_person_with_a_lower_id",
         "flows/payout/test_holds.py::test_a_merchant_that_is_not_suspended_never_keeps_a_hold_whoever_was_faster",

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from cuota.flows.webhook.deliver_webhooks import Courier, publish_events
 from cuota.rails.http import GuardedClient
+from cuota.work.retention import keep_terms
 from support.makers import Merchant, order_body
 from support.own_service import Own
 
@@ -57,6 +59,23 @@ class Post:
         """Return the state of an event's delivery to each receiver, as the API shows it."""
         answer = await self.merchant.http.get(f"/events/{event}/deliveries")
         return list(answer.json()["deliveries"])
+
+    async def complete(self, event: str) -> bool:
+        """Return whether the API says that it lists all deliveries of the event."""
+        answer = await self.merchant.http.get(f"/events/{event}/deliveries")
+        return bool(answer.json()["complete"])
+
+    async def replay(self, event: str) -> int:
+        """Send an event again to all its receivers. Return how many there are."""
+        answer = await self.merchant.http.post(f"/events/{event}/replay")
+        assert answer.status_code == 200, answer.text
+        return int(answer.json()["replayed"])
+
+    async def pass_days(self, days: int) -> None:
+        """Move the service's clock, and delete everything that has reached its age limit."""
+        self.own.service.clock.ahead += timedelta(days=days)
+        while await keep_terms(self.own.context):
+            pass
 
     async def told(self, url: str, merchant: Merchant | None = None) -> dict[str, Any]:
         """Create an order whose events go to this address."""

@@ -16,6 +16,10 @@ BATCH = 200
 STUCK = timedelta(days=30)
 ZERO = UUID(int=0)
 CONSUMERS = "consumers"
+LEFT_DELIVERIES = "left-deliveries"
+# Deliveries without attempts are looked for this long after an order has reached their limit. Most events of an order come in the weeks
+# of its plan, so by then their deliveries have reached the limit too.
+AFTER_PLAN = timedelta(days=60)
 
 # Every merchant with an order: its first event waits to be published, or has created the merchant's feed. Unlike the table
 # merchants, these are on the shards, so that each shard of a cluster looks up its own merchants.
@@ -44,9 +48,18 @@ _MERCHANTS_WITH_ATTEMPTS = f"""
 SELECT f.merchant_id FROM {_MERCHANTS} f CROSS JOIN LATERAL (SELECT 1 FROM delivery_attempts a
     WHERE a.merchant_id = f.merchant_id AND a.at < $1 LIMIT 1) old
 """
+# Deletes the deliveries of `held`, and remembers that deliveries of this age may be missing (deleted_deliveries.py).
+_HELD_ARE_GONE = f"""), gone AS (
+    DELETE FROM deliveries d USING held h WHERE d.merchant_id = $1 AND d.order_id = h.order_id
+        AND d.receiver = h.receiver AND d.sequence = h.sequence
+), marked AS (
+    INSERT INTO retention AS r (merchant_id, term, order_id, at)
+    SELECT $1, '{deleted_deliveries.TERM}', '{ZERO}', $2 WHERE EXISTS (SELECT FROM held)
+    ON CONFLICT (merchant_id, term) DO UPDATE SET at = excluded.at WHERE r.at < excluded.at
+)"""
 # Deletes a batch of attempts. A delivered delivery is deleted with its last attempt: the attempts find it, so it needs no index of its
 # own. If another statement has locked the delivery, its attempts stay too, so that a later batch finds it again. A delivery that is
-# being sent again is pending, and stays. `marked` remembers that deliveries of this age may be missing (deleted_deliveries.py).
+# being sent again is pending, and stays.
 # Deliveries are locked in the order of their key, like by every statement on several deliveries.
 _ATTEMPTS = f"""WITH batch AS MATERIALIZED (
     SELECT order_id, sequence, receiver, number FROM delivery_attempts WHERE merchant_id = $1 AND at < $2
@@ -64,14 +77,7 @@ _ATTEMPTS = f"""WITH batch AS MATERIALIZED (
     FROM ended e CROSS JOIN LATERAL (SELECT FROM deliveries d WHERE d.merchant_id = $1
         AND d.order_id = e.order_id AND d.receiver = e.receiver AND d.sequence = e.sequence
         AND d.state = 'delivered' AND d.settled_at < $2 LIMIT 1 FOR UPDATE SKIP LOCKED) d
-), gone AS (
-    DELETE FROM deliveries d USING held h WHERE d.merchant_id = $1 AND d.order_id = h.order_id
-        AND d.receiver = h.receiver AND d.sequence = h.sequence
-), marked AS (
-    INSERT INTO retention AS r (merchant_id, term, order_id, at)
-    SELECT $1, '{deleted_deliveries.TERM}', '{ZERO}', $2 WHERE EXISTS (SELECT FROM held)
-    ON CONFLICT (merchant_id, term) DO UPDATE SET at = excluded.at WHERE r.at < excluded.at
-)
+{_HELD_ARE_GONE}
 DELETE FROM delivery_attempts a USING batch b WHERE a.merchant_id = $1 AND a.order_id = b.order_id
     AND a.receiver = b.receiver AND a.sequence = b.sequence AND a.number = b.number
     AND ((b.order_id, b.receiver, b.sequence) NOT IN (SELECT order_id, receiver, sequence FROM ended)
@@ -88,6 +94,24 @@ _UNSAVED_FILES = """DELETE FROM dispute_files WHERE merchant_id = $1 AND (eviden
         AND NOT EXISTS (SELECT FROM dispute_evidence e
             WHERE e.merchant_id = $1 AND e.dispute_id = t.dispute_id AND e.evidence_id = t.evidence_id)
     ORDER BY t.created_at LIMIT $3 FOR UPDATE OF t SKIP LOCKED) RETURNING 1"""
+# Deliveries without attempts: earlier releases deleted the attempts alone. Each order is visited once, in the order of the ids.
+_MERCHANTS_WITH_LEFT = f"""
+SELECT f.merchant_id FROM {_MERCHANTS} f LEFT JOIN retention r ON r.merchant_id = f.merchant_id AND r.term = $1
+CROSS JOIN LATERAL (SELECT 1 FROM deliveries d WHERE d.merchant_id = f.merchant_id
+    AND d.order_id > coalesce(r.order_id, $2::uuid) AND d.order_id < $3 ORDER BY d.order_id LIMIT 1) next
+"""
+# The walk does not come back, so it waits for locked deliveries, in the order of their key.
+_LEFT = f"""WITH visited AS MATERIALIZED (
+    SELECT DISTINCT order_id FROM (SELECT d.order_id FROM deliveries d WHERE d.merchant_id = $1 AND d.order_id > $3
+        AND d.order_id < $4 ORDER BY d.order_id LIMIT $5) page
+), held AS MATERIALIZED (
+    SELECT d.order_id, d.receiver, d.sequence
+    FROM visited v JOIN deliveries d ON d.merchant_id = $1 AND d.order_id = v.order_id
+    WHERE d.state = 'delivered' AND d.settled_at < $2 AND NOT EXISTS (SELECT FROM delivery_attempts a
+        WHERE a.merchant_id = $1 AND a.order_id = d.order_id AND a.sequence = d.sequence AND a.receiver = d.receiver)
+    ORDER BY d.order_id, d.receiver, d.sequence FOR UPDATE OF d
+{_HELD_ARE_GONE}
+SELECT order_id FROM visited ORDER BY order_id"""
 _OLD_CONSUMERS = """SELECT consumer_id, updated_at FROM consumers WHERE updated_at < $1 AND updated_at > $2
     ORDER BY updated_at LIMIT $3"""
 _WITH_PLANS = "SELECT DISTINCT consumer_id FROM plans WHERE consumer_id = ANY ($1::uuid[])"
@@ -141,6 +165,29 @@ async def forget_attempts(pool: Pool, before: datetime) -> int:
 async def forget_unsaved_files(pool: Pool, before: datetime) -> int:
     """Delete files that were stored before this time for a dispute's statement that was never saved. Return how many."""
     return await _forget(pool, _MERCHANTS_WITH_UNSAVED_FILES, _UNSAVED_FILES, before)
+
+
+async def forget_left_deliveries(pool: Pool, before: datetime) -> int:
+    """Delete deliveries that arrived before this time and have no attempt. Return how many orders were checked.
+
+    Each order is checked once: AFTER_PLAN after its creation has reached this age.
+    """
+    # The ids of orders begin with the time of their creation, in milliseconds (flows/context.py).
+    until = UUID(int=int((before - AFTER_PLAN).timestamp() * 1000) << 80)
+    found = await fetch_across(pool, _MERCHANTS_WITH_LEFT, LEFT_DELIVERIES, ZERO, until)
+    return sum([await _forget_left(pool, row["merchant_id"], before, until) for row in found])
+
+
+async def _forget_left(pool: Pool, merchant_id: UUID, before: datetime, until: UUID) -> int:
+    await pool.fetchrow(_BEGIN, merchant_id, LEFT_DELIVERIES, ZERO)
+    async with pool.session() as session, session.transaction():
+        place = await session.fetchrow(_PLACE, merchant_id, LEFT_DELIVERIES)
+        if place is None:
+            return 0
+        rows = await session.fetch(_LEFT, merchant_id, before, place["order_id"], until, BATCH)
+        if rows:
+            await session.fetchrow(_MOVE, merchant_id, LEFT_DELIVERIES, rows[-1]["order_id"], before)
+    return len(rows)
 
 
 async def _forget(pool: Pool, merchants: str, some: str, before: datetime) -> int:
