@@ -94,6 +94,7 @@ ALLOWED = {
 IN_ORDER = {
     "events._PAGE",
     "publishing._ASTRAY",
+    "publishing._LOST",
     "recalculate._ORDERS",
     "recalculate._STRAY",
     "settlements._MOVED",

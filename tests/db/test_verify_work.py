@@ -7,10 +7,11 @@ from datetime import timedelta
 import pytest
 
 from cuota.db.verify.recalculate import verify
+from cuota.db.webhook.events import OWN_ADDRESS
 from cuota.flows.webhook.deliver_webhooks import publish_events
 from support.disputes import disputed
 from support.flows.due import settle_all_due
-from support.makers import complete
+from support.makers import complete, order_body
 from support.own_service import Own
 
 
@@ -42,6 +43,38 @@ async def test_an_event_that_would_be_published_a_second_time_is_found(own: Own)
     await publish_events(own.context)
     again = "INSERT INTO outbox SELECT merchant_id, order_id, sequence FROM feed WHERE sequence = 1"
     assert await found(own, again) == [(order["orderId"], "events")]
+
+
+async def test_a_lost_delivery_of_a_published_event_is_found(own: Own) -> None:
+    url = "https://shop.example/hooks"
+    answer = await own.auto_merchant.http.post("/webhook-endpoints", json={"url": url})
+    assert answer.status_code == 200
+    own.service.clock.ahead += timedelta(hours=2)
+    addresses = order_body()["merchant"]
+    assert isinstance(addresses, dict)
+    order = await own.auto_merchant.approved("100.00", merchant={**addresses, "statusCallbackUrl": url})
+    await publish_events(own.context)
+    lost = (
+        f"DELETE FROM deliveries WHERE sequence = 2 AND receiver <> '{OWN_ADDRESS}'",
+        f"DELETE FROM deliveries WHERE sequence = 3 AND receiver = '{OWN_ADDRESS}'",
+    )
+    assert await found(own, *lost) == [(order["orderId"], "events")] * 2
+
+
+async def test_an_event_without_deliveries_is_not_reported_if_it_had_no_receiver_or_is_old(own: Own) -> None:
+    await own.auto_merchant.approved("100.00")
+    await publish_events(own.context)
+    answer = await own.auto_merchant.http.post(
+        "/webhook-endpoints", json={"url": "https://shop.example/hooks"}
+    )
+    assert answer.status_code == 200
+    assert (await verify(own.context.pool)).disagreements == []
+    own.service.clock.ahead += timedelta(hours=2)
+    await own.auto_merchant.approved("100.00")
+    await publish_events(own.context)
+    past = "created_at = created_at - interval '31 days'"
+    changes = (f"UPDATE webhook_endpoints SET {past}", f"UPDATE events SET {past}", "DELETE FROM deliveries")
+    assert await found(own, *changes) == []
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import asyncio
 from datetime import timedelta
 
 from cuota.db.privacy import retention
+from cuota.db.verify.recalculate import verify
 from support.db.locks import holder
 from support.webhook.couriers import Post
 from support.webhook.listeners import hooked
@@ -102,12 +103,14 @@ async def test_an_event_that_has_all_its_deliveries_gets_no_other_receiver(post:
 async def test_an_event_before_a_longer_period_was_set_can_still_be_sent_again(post: Post) -> None:
     async with hooked() as (hook, at):
         await post.register(at.url)
+        post.own.service.clock.ahead += timedelta(hours=2)
         await post.merchant.create()
         await post.deliver()
         (event,) = await post.events()
         now = post.own.context.now() + timedelta(days=2)
         await retention.forget_attempts(post.own.context.pool, now - timedelta(days=1))
         assert await post.ask(COUNT) == 0
+        assert (await verify(post.own.context.pool)).disagreements == []
         assert await post.replay(event["id"]) == 1
         await post.deliver()
         assert len(hook.got) == 2
