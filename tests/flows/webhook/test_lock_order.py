@@ -11,6 +11,7 @@ from uuid import UUID
 import pytest
 
 from cuota.core.webhook.delivery import Attempt
+from cuota.db.privacy import retention
 from cuota.db.webhook import claims, deliveries, replays
 from cuota.db.webhook.claims import Claim
 from cuota.db.webhook.deliveries import Claimed, Result
@@ -27,6 +28,9 @@ ROWS = ((FIRST, 1), (SECOND, 1), (FIRST, 2))
 FILL = """WITH fed AS (INSERT INTO feed (merchant_id, position, order_id, sequence) VALUES ($1, $2, $3, $4))
     INSERT INTO deliveries (merchant_id, order_id, sequence, receiver, position, url, host, state, tries, try_at, created_at,
         claimed_by) VALUES ($1, $3, $4, $5, $2, $6, 'shop.example', 'pending', $7, $8, $8, $9)"""
+ARRIVED = (
+    "UPDATE deliveries SET state = 'delivered', try_at = NULL, claimed_by = NULL, settled_at = created_at"
+)
 LOCK = "SELECT FROM deliveries WHERE order_id = $1 AND sequence = $2 FOR UPDATE NOWAIT"
 
 Act = Callable[[Post, UUID], Awaitable[object]]
@@ -71,16 +75,27 @@ async def move(post: Post, receiver: UUID) -> object:
     return await change(post.own.context, post.merchant.merchant_id, receiver, asked)
 
 
-@pytest.mark.parametrize("act", [record, let_go, free, replay, park, move])
+async def forget(post: Post, receiver: UUID) -> object:
+    """Delete the deliveries, which arrived long ago and have no attempt."""
+    del receiver
+    later = utc_now() + timedelta(days=1)
+    return await retention._forget_left(post.own.context.pool, post.merchant.merchant_id, later, UUID(int=3))
+
+
+@pytest.mark.parametrize("act", [record, let_go, free, replay, park, move, forget])
 async def test_deliveries_are_locked_in_the_order_of_their_key(post: Post, act: Act) -> None:
     receiver = UUID((await post.register(URL))["id"])
     await fill(post, receiver, waits=act is record)
+    if act is forget:
+        await post.ask(ARRIVED)
     async with holder(post.own.where) as other:
         await other.run(LOCK, FIRST, 2)
         acting = asyncio.ensure_future(act(post, receiver))
         await other.until_waits(acting)
         await other.run(LOCK, SECOND, 1)
     await acting
+    if act is forget:
+        assert await post.ask("SELECT count(*) FROM deliveries") == 0
 
 
 async def fill(post: Post, receiver: UUID, *, waits: bool) -> None:
