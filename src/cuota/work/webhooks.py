@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cuota.db.workers import Worker
+from cuota.flows.apart import apart
 from cuota.flows.context import Context
 from cuota.flows.webhook.deliver_webhooks import Courier, publish_events
 from cuota.flows.webhook.free_claims import Heir
@@ -36,7 +37,10 @@ class Webhooks:
 
     async def run(self, context: Context) -> int:
         """Publish events, then start to send due deliveries. Return the number of both."""
-        self.published = await publish_events(context)
+        self.published = 0
+        # Retries do not depend on new events.
+        with apart("publishing"):
+            self.published = await publish_events(context)
         return self.published + await self._courier.send_due()
 
     async def free_claims(self, context: Context) -> int:

@@ -5,35 +5,27 @@ A service that was stopped closes each cutoff that it missed, once and in order.
 
 from __future__ import annotations
 
-import logging
 from datetime import timedelta
 from uuid import UUID
 
 from cuota.core.payout.calendar import next_business_day
 from cuota.core.payout.cutoff import BANK_ZONE, next_cutoff, pays_at
-from cuota.core.refusal import Refused
 from cuota.db.payout import batches
 from cuota.db.payout.batches import Closing, ClosingRequest
-from cuota.db.pool import GONE
+from cuota.flows.apart import apart
 from cuota.flows.context import Context
 from cuota.flows.payout.settle_movements import settle_merchant
 
 # At most this many cutoffs of one merchant are closed in a row, before the other merchants have their turn.
 MOST_CUTOFFS = 40
-log = logging.getLogger("cuota.work")
 
 
 async def close_batches(context: Context) -> int:
     """Close every batch whose cutoff has passed. Return how many payouts were created."""
     paid = 0
     for merchant_id in await batches.merchants_due(context.pool, context.now()):
-        try:
+        with apart("closing", merchant_id):
             paid += (await close_merchant(context, merchant_id)).count(Closing.PAID)
-        except (Refused, *GONE):
-            log.warning("closing waits", extra={"facts": {"merchantId": str(merchant_id)}})
-        except Exception:
-            # One merchant that fails must not stop the others.
-            log.exception("closing failed", extra={"facts": {"merchantId": str(merchant_id)}})
     return paid
 
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from uuid import UUID
 
 import asyncpg
 
 from cuota.core.payout.cutoff import next_cutoff
-from cuota.core.refusal import Refused
 from cuota.db.payout import lines
-from cuota.db.pool import GONE
+from cuota.flows.apart import apart
 from cuota.flows.context import Context
 
 EVENTS_AT_ONCE = 1000
@@ -20,20 +18,14 @@ EVENTS_AT_ONCE = 1000
 AT_ONCE_ON_CLUSTER = 100
 # A merchant with a long backlog does not block the others.
 MOST_BATCHES = 50
-log = logging.getLogger("cuota.work")
 
 
 async def settle_movements(context: Context) -> int:
     """Write the settlement lines of all merchants' new movements. Return how many events were read."""
     read = 0
     for merchant_id in await lines.merchants_behind(context.pool):
-        try:
+        with apart("settlement", merchant_id):
             read += await settle_merchant(context, merchant_id)
-        except (Refused, *GONE):
-            log.warning("settlement waits", extra={"facts": {"merchantId": str(merchant_id)}})
-        except Exception:
-            # One merchant that fails must not stop the others.
-            log.exception("settlement failed", extra={"facts": {"merchantId": str(merchant_id)}})
     return read
 
 

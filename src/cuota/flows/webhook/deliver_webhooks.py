@@ -18,6 +18,7 @@ from cuota.db.webhook.deliveries import Claimed, Lane, Result
 from cuota.db.webhook.endpoints import Pair, Secrets
 from cuota.db.webhook.events import OWN_ADDRESS, AnyFacts
 from cuota.db.workers import Worker
+from cuota.flows.apart import apart
 from cuota.flows.context import Context, utc_now
 from cuota.flows.webhook.limit_receivers import ReceiverLimits
 from cuota.flows.webhook.pace_webhooks import Pace
@@ -35,7 +36,8 @@ async def publish_events(context: Context) -> int:
     """Put new events into the feeds, and add a delivery for each receiver. Return how many events were published."""
     published = 0
     for merchant_id in await events.waiting(context.pool):
-        published += await events.publish(context.pool, merchant_id, context.now(), PUBLISHED_AT_ONCE)
+        with apart("publishing", merchant_id):
+            published += await events.publish(context.pool, merchant_id, context.now(), PUBLISHED_AT_ONCE)
     return published
 
 
