@@ -25,10 +25,13 @@ from cuota.flows.payout.change_bank_account import (
     resume_payouts,
 )
 from cuota.flows.payout.send_payouts import send_payouts
+from cuota.work.payouts import settle_payouts
+from support.db.locks import holder
 from support.makers import Merchant
 from support.own_service import Own
 from support.payouts import event_types, make_payout, payout_row
 
+LOCK = "SELECT FROM settlements WHERE merchant_id = $1 FOR UPDATE"
 FIRST, SECOND, THIRD = (BankDetails("021000021", f"99887766{number}") for number in ("1111", "2222", "3333"))
 
 
@@ -192,6 +195,35 @@ async def test_payouts_stay_paused_if_the_change_is_canceled_and_continue_with_a
     await make_payout(context, merchant_id, behaviour="rejected")
     await send_payouts(context)
     assert await resume_payouts(later(context, CHANGE_DELAY)) == 1
+
+
+# The order in which the job handles the merchants is not defined, so each of them fails once.
+@pytest.mark.parametrize("fails", [0, 1])
+async def test_the_payouts_of_a_merchant_continue_although_those_of_another_cannot(
+    own: Own, fails: int
+) -> None:
+    both = [own.merchant.merchant_id, own.auto_merchant.merchant_id]
+    failing, other = both[fails], both[1 - fails]
+    for merchant_id in both:
+        await make_payout(own.context, merchant_id, behaviour="rejected")
+        await change_bank_account(own.context, merchant_id, FIRST)
+    await send_payouts(own.context)
+    context = later(own.context, CHANGE_DELAY)
+    async with holder(own.where) as lock:
+        await lock.run(LOCK, failing)
+        assert await lock.until_done(asyncio.ensure_future(resume_payouts(context))) == 1
+        assert await paused(own, other) is None
+    assert await resume_payouts(context) == 1
+    assert await paused(own, failing) is None
+
+
+async def test_payouts_are_sent_although_no_paused_payout_can_continue(own: Own) -> None:
+    payout_id = await make_payout(own.context, own.merchant.merchant_id)
+    async with own.owner() as owner:
+        # The job cannot ask which payouts are paused.
+        await owner.execute("ALTER TABLE settlements RENAME COLUMN resume_at TO renamed")
+    assert await settle_payouts(own.context) == 1
+    assert (await payout_row(own.context, payout_id))["status"] == "sent"
 
 
 async def test_the_database_refuses_last_digits_that_are_no_digits(own: Own) -> None:
