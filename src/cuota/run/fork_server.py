@@ -15,7 +15,7 @@ import sys
 
 from cuota.run.process import serve_requests
 from cuota.run.signals import STOPS
-from cuota.run.workers import PID
+from cuota.run.workers import ENDING, PID
 
 # The worker's socket, and the listening sockets for requests, and for metrics and health only.
 MOST_DESCRIPTORS = 3
@@ -29,16 +29,16 @@ def main() -> int:
         signal.signal(number, signal.SIG_IGN)
     # `cuota serve` blocked these signals for the time of loading.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
-    # The kernel removes ended workers.
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     # A garbage collection would write to the pages that the workers share.
     gc.collect()
     gc.freeze()
     with socket.socket(fileno=int(sys.argv[2])) as link:
+        signal.signal(signal.SIGCHLD, lambda *_: _tell_endings(link))
         descriptors = _fork_workers(link)
     if not descriptors:
         with contextlib.suppress(ChildProcessError):  # no worker is left
-            os.waitpid(-1, 0)
+            while True:
+                os.waitpid(-1, 0)
         return 0
     for number in (signal.SIGTERM, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
@@ -52,10 +52,26 @@ def main() -> int:
     os._exit(code)
 
 
+def _tell_endings(link: socket.socket) -> None:
+    """Tell `cuota serve` how each worker ended that has ended."""
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return  # no worker is left
+        if not pid:
+            return
+        with contextlib.suppress(OSError):  # `cuota serve` is gone
+            link.send(ENDING.pack(pid, os.waitstatus_to_exitcode(status)), socket.MSG_DONTWAIT)
+
+
 def _fork_workers(link: socket.socket) -> list[int]:
     """Fork a worker for each request. In a worker, return its descriptors; in the fork server, return none at the end."""
     while True:
-        asked, descriptors, _, _ = socket.recv_fds(link, 1, MOST_DESCRIPTORS)
+        try:
+            asked, descriptors, _, _ = socket.recv_fds(link, 1, MOST_DESCRIPTORS)
+        except ConnectionError:
+            return []  # `cuota serve` closed the socket, and had not read how a worker ended
         if not asked:
             return []
         try:

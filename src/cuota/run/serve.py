@@ -6,15 +6,12 @@ import asyncio
 import contextlib
 import errno
 import json
-import os
 import select
-import shutil
 import signal
 import socket
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +24,7 @@ from cuota.core.expected_failure import ExpectedFailure
 from cuota.db.embedded.server import EmbeddedFailed, open_embedded
 from cuota.flows.merchant.sandbox_account import give_test_accounts
 from cuota.run import runtime
+from cuota.run.metrics_folder import opened_metrics_folder
 from cuota.run.signals import STOPS, StopSignal, handle_signals, until_signal
 from cuota.run.stopping import STOP_SECONDS
 from cuota.run.workers import ForkServer, WorkerProcess
@@ -138,7 +136,7 @@ def serve(
     handle_signals()
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(_metrics_folder())
+            stack.enter_context(opened_metrics_folder())
             listeners = [listener] if watched is None else [listener, watched]
             # The fork server loads the code of the workers while this process prepares the database.
             fork_server = ForkServer(listen, listeners)
@@ -209,17 +207,6 @@ async def _prepared(settings: config.Settings, where: dict[str, Any], workers: i
         return context.policy.version
 
 
-@contextlib.contextmanager
-def _metrics_folder() -> Iterator[None]:
-    """Inside the block, keep a folder for the workers' counters, so that any worker process can answer for all of them."""
-    folder = tempfile.mkdtemp(prefix="cuota-metrics-")
-    os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
-    try:
-        yield
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 def _wait_ready(serving: Serving, listen: str) -> None:
     until = time.monotonic() + READY_SECONDS
     # One client for all attempts: a new client reads the list of certificate authorities, which takes about 20 ms.
@@ -227,7 +214,7 @@ def _wait_ready(serving: Serving, listen: str) -> None:
         while time.monotonic() < until:
             for worker in serving.workers:
                 if worker.ended():
-                    raise CannotServe(_failure(serving))
+                    raise CannotServe(_failure(serving, worker))
             with contextlib.suppress(httpx.HTTPError):
                 if client.get("/health/ready").status_code == httpx.codes.OK:
                     return
@@ -235,11 +222,12 @@ def _wait_ready(serving: Serving, listen: str) -> None:
     raise CannotServe(f"The service was not ready within {READY_SECONDS:.0f} seconds.")
 
 
-def _failure(serving: Serving) -> str:
+def _failure(serving: Serving, worker: WorkerProcess) -> str:
     """Return why no worker could start."""
     if number := serving.fork_server.killed_by():
         return f"The process that starts the workers was killed (signal {number}). Start the service again."
-    return "A worker process could not start. The reason is printed above."
+    ending = serving.fork_server.ending_of(worker)
+    return f"A worker process could not start{ending}. The reason is printed above."
 
 
 def _keep_running(serving: Serving) -> None:
@@ -265,7 +253,7 @@ def _replace_ended(serving: Serving) -> None:
     for worker in ended:
         if worker.pid:
             print(
-                f"cuota: worker process {worker.pid} ended; another one replaces it",
+                f"cuota: worker process {worker.pid} ended{serving.fork_server.ending_of(worker)}; another one replaces it",
                 file=sys.stderr,
                 flush=True,
             )

@@ -21,6 +21,10 @@ from collections.abc import Sequence
 from cuota.run.signals import signals_held
 
 PID = struct.Struct("!i")
+# The process id and the exit code of a worker that has ended.
+ENDING = struct.Struct("!ii")
+# The fork server says how a worker ended just after the worker's socket has closed.
+ENDING_SECONDS = 0.5
 # The fork server is killed if it has not ended this long after its last worker.
 LAST_SECONDS = 0.5
 
@@ -100,10 +104,13 @@ class ForkServer:
         self._listeners = listeners
         self._link = socket.socket()
         self._process: subprocess.Popen[bytes] | None = None
+        self._endings: dict[int, int] = {}
+        self._since = 0.0
 
     def start(self) -> None:
         """Start the process. Call `close` in any case, even if this raises an exception."""
         self._link, theirs = socket.socketpair()
+        self._since = time.monotonic()
         command = [sys.executable, "-m", "cuota.run.fork_server", self._listen, str(theirs.fileno())]
         # Worker processes never migrate, so they do not get the owner's password.
         environment = {
@@ -141,6 +148,25 @@ class ForkServer:
                 self._send(theirs)
         return WorkerProcess(ours)
 
+    def ending_of(self, worker: WorkerProcess) -> str:
+        """Return how a worker ended, such as ` (signal 9, SIGKILL)`, or nothing if the fork server does not say so in a moment."""
+        if worker.since < self._since:
+            return ""  # an earlier fork server has forked it
+        until = time.monotonic() + ENDING_SECONDS
+        while worker.pid and worker.pid not in self._endings:
+            left = max(0.0, until - time.monotonic())
+            if not select.select([self._link], [], [], left)[0]:
+                return ""
+            try:
+                received = self._link.recv(ENDING.size, socket.MSG_WAITALL)
+            except ConnectionError:
+                return ""
+            if len(received) < ENDING.size:
+                return ""
+            pid, code = ENDING.unpack(received)
+            self._endings[pid] = code
+        return shown(self._endings.pop(worker.pid, None))
+
     def _send(self, theirs: socket.socket) -> None:
         descriptors = [theirs.fileno(), *(each.fileno() for each in self._listeners)]
         socket.send_fds(self._link, [b"+"], descriptors)
@@ -153,3 +179,14 @@ class ForkServer:
                 self._process.wait(LAST_SECONDS)
         except subprocess.TimeoutExpired:
             self.kill()
+
+
+def shown(code: int | None) -> str:
+    """Return an exit code in words. A negative one is the signal that killed the process."""
+    if code is None:
+        return ""
+    if code >= 0:
+        return f" (exit code {code})"
+    with contextlib.suppress(ValueError):
+        return f" (signal {-code}, {signal.Signals(-code).name})"
+    return f" (signal {-code})"

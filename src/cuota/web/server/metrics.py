@@ -31,12 +31,14 @@ from cuota.core.order.event import FINAL_STATUS, Event
 from cuota.core.order.order import Status
 from cuota.core.risk.decision import APPROVAL_CODES, DECLINE_CODES, Decision
 from cuota.core.risk.review import ReviewState
+from cuota.web.server.shared_counts import SharedCounts
 from cuota.web.service import service_of
 
 if values.ValueClass.__name__ != "MutexValue":
     # By default the library asks the system for the process id at every count, which takes half a microsecond. The process id
     # changes only when the fork server forks a worker.
     _process = [os.getpid()]
+    values.MmapedDict = SharedCounts  # type: ignore[attr-defined, assignment]
     os.register_at_fork(after_in_child=lambda: _process.__setitem__(0, os.getpid()))
     values.ValueClass = values.MultiProcessValue(process_identifier=partial(itemgetter(0), _process))  # type: ignore[no-untyped-call]
 REQUESTS = Counter("cuota_requests", "Requests answered", ["route", "method", "status"])
