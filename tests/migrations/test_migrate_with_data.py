@@ -10,8 +10,7 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from cuota.db.migrate import files
-from support.db.migrating import ask, migrated
+from support.db.migrating import ask, migrated, migrated_to
 
 # The rows of an approved order of 100.00 in the release of 0002. The first installment is paid, and nothing is
 # captured.
@@ -33,17 +32,8 @@ INSERT INTO events SELECT {m}::uuid, {o}::uuid, n, 'order.created', NULL, 10000,
 
 async def filled_before(where: dict[str, Any], last: str) -> None:
     """Fill a database like the release whose last migration is `last`."""
+    await migrated_to(where, last)
     connection = await asyncpg.connect(**where)
-    await connection.execute(
-        "CREATE TABLE migrations (name text PRIMARY KEY, applied_at timestamptz DEFAULT now())"
-    )
-    for name, sql in files():
-        async with connection.transaction():
-            await connection.execute(sql)
-            await connection.execute("INSERT INTO migrations (name) VALUES ($1)", name)
-        if name == last:
-            break
-    await connection.execute("INSERT INTO installation (environment) VALUES ('sandbox')")
     async with connection.transaction():
         await connection.execute(FILLED)
     await connection.close()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import resources
 
 import asyncpg
 
 from cuota.db import row_security
+from cuota.db.lock_wait import LOCK_SECONDS, LockWait, with_locks
 from cuota.db.locks import MIGRATE_LOCK
 from cuota.db.nodes import is_sharded
 from cuota.db.pool import LOST, Connection, UnsafeDatabase, require_durable
@@ -42,29 +44,42 @@ def files() -> list[tuple[str, str]]:
     ]
 
 
-async def migrate(connection: Connection, environment: str, told: OnProgress = untold) -> list[str]:
-    """Apply the missing migrations and return their names. Raises UnsafeDatabase."""
+async def migrate(
+    connection: Connection, environment: str, told: OnProgress = untold, wait: LockWait | None = None
+) -> list[str]:
+    """Apply the missing migrations and return their names. Raises UnsafeDatabase.
+
+    With `wait`, a migration waits some minutes for the locks that it needs.
+    """
     await require_durable(connection)
     await connection.execute("SELECT pg_advisory_lock($1)", MIGRATE_LOCK)
     try:
-        await connection.execute("SET lock_timeout = '2s'")
+        await connection.execute(f"SET lock_timeout = '{LOCK_SECONDS}s'")
         await connection.execute("SET client_min_messages = warning")
         await connection.execute(_TABLE)
         done = {row["name"] for row in await connection.fetch("SELECT name FROM migrations")}
-        return await _apply(connection, done, environment, told)
+        return await _apply(connection, done, environment, told, wait)
     except LOST:
         raise
     except asyncpg.PostgresError as problem:
-        # The cause may be another program's tables, missing rights, or a lock. The database's own text says which.
-        raise UnsafeDatabase(
-            f"Cannot migrate the database: {problem}. Set CUOTA_DATABASE_URL to a database that only Cuota uses."
-        ) from problem
+        raise UnsafeDatabase(f"Cannot migrate the database: {problem}. {_advice(problem)}") from problem
     finally:
         if not connection.is_closed():
             await connection.execute("SELECT pg_advisory_unlock($1)", MIGRATE_LOCK)
 
 
-async def _apply(connection: Connection, done: set[str], environment: str, told: OnProgress) -> list[str]:
+def _advice(problem: asyncpg.PostgresError) -> str:
+    if isinstance(problem, asyncpg.InsufficientPrivilegeError):
+        return "Migrate as the role that owns the tables: CUOTA_DATABASE_OWNER_URL, or --database of cuota migrate."
+    if isinstance(problem, asyncpg.SyntaxOrAccessError):
+        # Tables of another program have the names of ours.
+        return "Set CUOTA_DATABASE_URL to a database that only Cuota uses."
+    return "Correct the cause and start the migration again: it continues with the migration that failed."
+
+
+async def _apply(
+    connection: Connection, done: set[str], environment: str, told: OnProgress, wait: LockWait | None
+) -> list[str]:
     ours = files()
     unknown = done - {name for name, _ in ours}
     if unknown:
@@ -81,16 +96,24 @@ async def _apply(connection: Connection, done: set[str], environment: str, told:
         await connection.execute(f"{TRIGGERS}; {_ONE_BY_ONE}")
     for count, (name, sql) in enumerate(missing):
         told(count, len(missing), name)
-        async with connection.transaction():
-            # Citus sends the text of a change to every shard, and refuses a text with several statements.
-            for statement in statements_of(sql) if sharded else [sql]:
-                await connection.execute(statement)
-            await connection.execute("INSERT INTO migrations (name) VALUES ($1)", name)
+        # Citus sends the text of a change to every shard, and refuses a text with several statements.
+        statements = statements_of(sql) if sharded else [sql]
+        await with_locks(
+            connection, f"The migration {name}", partial(_apply_one, connection, name, statements), wait
+        )
     if missing and await row_security.is_on(connection):
         # The migrations may have added tables.
-        await row_security.turn(connection, on=True)
+        secure = partial(row_security.turn, connection, on=True)
+        await with_locks(connection, "Row-level security of the new tables", secure, wait)
     await claim(connection, environment)
     return [name for name, _ in missing]
+
+
+async def _apply_one(connection: Connection, name: str, statements: Sequence[str]) -> None:
+    async with connection.transaction():
+        for statement in statements:
+            await connection.execute(statement)
+        await connection.execute("INSERT INTO migrations (name) VALUES ($1)", name)
 
 
 async def claim(connection: Connection, environment: str) -> None:

@@ -18,6 +18,7 @@ from cuota.db import hosts, installation, service_rights, service_role, workers
 from cuota.db.cluster.entry_node import require_entry
 from cuota.db.cluster.serves import require_serving
 from cuota.db.embedded.server import open_embedded
+from cuota.db.lock_wait import LockWait
 from cuota.db.merchant import last_served
 from cuota.db.merchant.last_served import LastServed
 from cuota.db.migrate import OnProgress, migrate, untold
@@ -63,7 +64,8 @@ async def migrated(settings: Settings, where: dict[str, Any], told: OnProgress =
     try:
         await refuse_worker(connection)
         if await service_rights.may_migrate(connection):
-            return await migrate(connection, settings.environment, told)
+            wait = LockWait(lambda: hosts.connect(**owner(settings, where), timeout=5), _tell)
+            return await migrate(connection, settings.environment, told, wait)
         await service_rights.require_current(connection, settings.environment)
         return []
     finally:
@@ -130,6 +132,10 @@ def warn(*warnings: str | None) -> None:
         print(f"cuota: warning: {warning}", file=sys.stderr, flush=True)
 
 
+def _tell(text: str) -> None:
+    print(f"cuota: {text}", file=sys.stderr, flush=True)
+
+
 async def _connect(where: dict[str, Any]) -> asyncpg.Connection:
     began, told = time.monotonic(), False
     while True:
@@ -148,7 +154,7 @@ async def _connect(where: dict[str, Any]) -> asyncpg.Connection:
                 said = (
                     f"cannot reach the database yet: {problem}. Trying for {WAIT_FOR_DATABASE:.0f} seconds."
                 )
-                print(f"cuota: {said}", file=sys.stderr, flush=True)
+                _tell(said)
             time.sleep(0.2)  # noqa: ASYNC251 - nothing else runs at start
 
 
