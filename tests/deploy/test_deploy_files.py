@@ -104,48 +104,78 @@ def test_promtool_accepts_the_rules_and_the_configuration() -> None:
 
 
 def test_the_rules_alert_when_they_should_and_not_before(tmp_path: Path) -> None:
-    promtool = program("promtool")
-    shutil.copy(DEPLOY / "prometheus-rules.yml", tmp_path / "rules.yml")
     requests = "cuota_requests_total{job='cuota',route='/order',method='POST',status="
+    series = {
+        "up{job='cuota',instance='a'}": "1x5 0x20",
+        f"{requests}'200'}}": "0+100x25",
+        f"{requests}'500'}}": "0x5 0+10x20",
+    }
+    quiet: list[dict[str, object]] = [
+        {"eval_time": "5m", "alertname": name} for name in ("CuotaDown", "CuotaErrors")
+    ]
+    check_alerts(tmp_path, series, [*quiet, *(fires("20m", *each) for each in _expected())])
+
+
+@pytest.mark.parametrize("approved", [True, False], ids=["zero", "no series"])
+def test_the_alert_about_no_approval_fires_although_no_order_was_approved_since_the_start(
+    tmp_path: Path, *, approved: bool
+) -> None:
+    series = {
+        "cuota_decisions_total{outcome='declined',reason='high_amount'}": "0+1x120",
+        "cuota_orders_total{status='Declined'}": "0+1x120",
+    }
+    if approved:
+        series["cuota_orders_total{status='Approved'}"] = "0x120"
+    notes = _rules()["CuotaNothingApproved"]["annotations"]
+    check_alerts(tmp_path, series, [fires("90m", "CuotaNothingApproved", {"severity": "page"}, notes)])
+
+
+def test_the_alert_about_no_approval_stays_quiet_while_orders_are_approved(tmp_path: Path) -> None:
+    series = {
+        "cuota_decisions_total{outcome='declined',reason='high_amount'}": "0+1x120",
+        "cuota_orders_total{status='Approved'}": "0+1x120",
+    }
+    check_alerts(tmp_path, series, [{"eval_time": "90m", "alertname": "CuotaNothingApproved"}])
+
+
+def check_alerts(folder: Path, series: dict[str, str], expected: list[dict[str, object]]) -> None:
+    """Let promtool evaluate the rules over these series, with one value a minute."""
+    promtool = program("promtool")
+    shutil.copy(DEPLOY / "prometheus-rules.yml", folder / "rules.yml")
     tests = {
         "rule_files": ["rules.yml"],
         "evaluation_interval": "1m",
         "tests": [
             {
                 "interval": "1m",
-                "input_series": [
-                    {"series": "up{job='cuota',instance='a'}", "values": "1x5 0x20"},
-                    {"series": f"{requests}'200'}}", "values": "0+100x25"},
-                    {"series": f"{requests}'500'}}", "values": "0x5 0+10x20"},
-                ],
+                "input_series": [{"series": name, "values": values} for name, values in series.items()],
                 "promql_expr_test": [],
-                "alert_rule_test": [
-                    {"eval_time": "5m", "alertname": "CuotaDown"},
-                    {"eval_time": "5m", "alertname": "CuotaErrors"},
-                    *(
-                        {
-                            "eval_time": "20m",
-                            "alertname": name,
-                            "exp_alerts": [{"exp_labels": labels, "exp_annotations": notes}],
-                        }
-                        for name, labels, notes in _expected()
-                    ),
-                ],
+                "alert_rule_test": expected,
             }
         ],
     }
-    file = tmp_path / "tests.yml"
+    file = folder / "tests.yml"
     file.write_text(yaml.safe_dump(tests))
     assert "SUCCESS" in run(promtool, "test", "rules", file)
 
 
-def _expected() -> list[tuple[str, dict[str, str], dict[str, str]]]:
-    rules = {
-        rule["alert"]: rule
-        for rule in yaml.safe_load((DEPLOY / "prometheus-rules.yml").read_text())["groups"][0]["rules"]
+def fires(at: str, name: str, labels: dict[str, str], notes: dict[str, str]) -> dict[str, object]:
+    return {
+        "eval_time": at,
+        "alertname": name,
+        "exp_alerts": [{"exp_labels": labels, "exp_annotations": notes}],
     }
+
+
+def _rules() -> dict[str, dict[str, dict[str, str]]]:
+    rules = yaml.safe_load((DEPLOY / "prometheus-rules.yml").read_text())["groups"][0]["rules"]
+    return {rule["alert"]: rule for rule in rules}
+
+
+def _expected() -> list[tuple[str, dict[str, str], dict[str, str]]]:
+    rules = _rules()
     down = {**rules["CuotaDown"]["annotations"], "summary": "Cuota does not answer on a"}
-    errors = {**rules["CuotaErrors"]["annotations"], "summary": "9.091% of requests are answered 5xx"}
+    errors = {**rules["CuotaErrors"]["annotations"], "summary": "9.091% of requests get a 5xx answer"}
     return [
         ("CuotaDown", {"severity": "page", "job": "cuota", "instance": "a"}, down),
         ("CuotaErrors", {"severity": "page"}, errors),

@@ -20,6 +20,7 @@ from starlette.types import ASGIApp
 
 from cuota import config
 from cuota.core.order.event import Event
+from cuota.db.pool import Pool
 from cuota.flows.context import Context, utc_now
 from cuota.flows.sandbox.clock import SandboxClock, following
 from cuota.flows.sandbox.standstill import InFlightGate, Standstill
@@ -47,12 +48,15 @@ from cuota.web.server.metrics import (
     count_decision,
     count_review,
     show_reviews,
+    show_sessions,
 )
 from cuota.web.server.protocol import BoundedProtocol
 from cuota.web.server.standing import StandstillMiddleware
 from cuota.web.traffic import counted
 from cuota.work.loop import Signals, work
 
+# Prometheus usually asks every 15 seconds.
+SESSIONS_SECONDS = 5.0
 log = logging.getLogger("cuota.run.process")
 
 
@@ -165,6 +169,7 @@ async def _serve(settings: config.Settings, listeners: Sequence[socket.socket], 
             # uvicorn's own handler would raise the signal again after the last response, and so kill the process.
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, _stop, server)
             parent = asyncio.create_task(_stop_without(link, server))
+            sessions = asyncio.create_task(_show_sessions(opened.pool))
             worker = asyncio.create_task(work(context, signals, standstill, counted))
             worker.add_done_callback(lambda ended: _watch_work(ended, server))
             _collect_less()
@@ -172,6 +177,7 @@ async def _serve(settings: config.Settings, listeners: Sequence[socket.socket], 
                 await server._serve(sockets=[listener])  # noqa: SLF001 - serve() would handle SIGTERM
             signals.stop.set()
             parent.cancel()
+            sessions.cancel()
             await asyncio.gather(end_soon(worker), *([mover.close()] if mover else []))
 
 
@@ -227,6 +233,13 @@ def _watch_work(ended: asyncio.Task[None], server: uvicorn.Server) -> None:
 
 def _stop(server: uvicorn.Server) -> None:
     server.should_exit = True
+
+
+async def _show_sessions(pool: Pool) -> None:
+    """Show the database sessions in the metrics, again and again."""
+    while True:
+        show_sessions(pool)
+        await asyncio.sleep(SESSIONS_SECONDS)
 
 
 async def _stop_without(link: socket.socket, server: uvicorn.Server) -> None:

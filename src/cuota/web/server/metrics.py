@@ -31,6 +31,7 @@ from cuota.core.order.event import FINAL_STATUS, Event
 from cuota.core.order.order import Status
 from cuota.core.risk.decision import APPROVAL_CODES, DECLINE_CODES, Decision
 from cuota.core.risk.review import ReviewState
+from cuota.db.pool import Pool
 from cuota.web.server.shared_counts import SharedCounts
 from cuota.web.service import service_of
 
@@ -50,8 +51,16 @@ DECISIONS = Counter(
     "Risk decisions since the service started, by the main reason of each",
     ["outcome", "reason"],
 )
+# Create the series of all statuses, reasons and states at the start, for the reason given at _CODES_REFUSED.
+_ORDERS = {status: ORDERS.labels(status) for status in Status}
+OTHER_REASON = "other"
+_REASONS = {"approved": APPROVAL_CODES, "declined": DECLINE_CODES, "referred": DECLINE_CODES}
+_DECISIONS = {
+    (outcome, reason): DECISIONS.labels(outcome, reason)
+    for outcome, reasons in _REASONS.items()
+    for reason in (*reasons, OTHER_REASON)
+}
 REVIEWS = Counter("cuota_reviews", "Reviews that ended since the service started", ["state"])
-# Create the series of all states at the start, for the reason given at _CODES_REFUSED.
 _REVIEWS = {state: REVIEWS.labels(state) for state in (*ReviewState,)[1:]}
 # Every process counts the same rows, so the metric shows the highest value of all processes.
 REVIEWS_WAIT = Gauge(
@@ -106,14 +115,14 @@ def count(event: Event) -> None:
     _event(event.type).inc()
     status = _STATUS_OF.get(event.type)
     if status is not None:
-        ORDERS.labels(status).inc()
+        _ORDERS[status].inc()
 
 
 def count_decision(made: Decision) -> None:
     """Count a risk decision that is committed, under the first of its reasons."""
     first = made.reasons[0] if made.reasons else ""
-    known = first if first in (*APPROVAL_CODES, *DECLINE_CODES) else "other"
-    DECISIONS.labels(made.outcome, known).inc()
+    known = (made.outcome, first) in _DECISIONS
+    _DECISIONS[made.outcome, first if known else OTHER_REASON].inc()
 
 
 def count_review(state: ReviewState) -> None:
@@ -125,6 +134,13 @@ def show_reviews(waiting: int, running_out: int) -> None:
     """Show how many reviews wait, and how many of them must be answered within minutes."""
     REVIEWS_WAIT.labels("waiting").set(waiting)
     REVIEWS_WAIT.labels("running_out").set(running_out)
+
+
+def show_sessions(pool: Pool) -> None:
+    """Show the database sessions of this process. Each worker does this, because only one of them answers Prometheus."""
+    size, idle = pool.sizes()
+    POOL.labels("open").set(size)
+    POOL.labels("idle").set(idle)
 
 
 def count_code(outcome: str) -> None:
@@ -192,7 +208,5 @@ _sparingly = Sparing(_added_up)
 
 async def metrics(request: Request) -> Response:
     """`GET /metrics`: all metrics, in Prometheus's text format."""
-    size, idle = service_of(request).context.pool.sizes()
-    POOL.labels("open").set(size)
-    POOL.labels("idle").set(idle)
+    show_sessions(service_of(request).context.pool)
     return Response(_sparingly(), headers={"Content-Type": CONTENT_TYPE})
