@@ -16,6 +16,7 @@ from cuota.db import row_security
 from cuota.db.pool import Pool
 from cuota.db.row_security import EVERYONE, everyone, narrow
 from cuota.flows.checkout.remember_browser import who_is_remembered
+from support.db.migrating import migrated
 from support.makers import Merchant, checkout
 from support.own_service import Own, opened_own
 from support.pages.visitor import Visitor
@@ -199,6 +200,18 @@ async def test_a_new_table_with_merchants_rows_in_a_later_release_is_secured_too
     await row_security.turn(connection, on=True)
     await connection.execute("CREATE TABLE later (merchant_id uuid PRIMARY KEY)")
     assert await row_security.turn(connection, on=True) == ["later"]
+    await connection.close()
+
+
+async def test_the_next_start_secures_the_table_of_a_migration_that_was_killed_before_it_could(
+    own_database: dict[str, Any],
+) -> None:
+    connection = await asyncpg.connect(**own_database)
+    await row_security.turn(connection, on=True)
+    # The migration that adds this table was applied, and its process did not live longer.
+    await connection.execute("CREATE TABLE later (merchant_id uuid PRIMARY KEY)")
+    assert await migrated(own_database) == []
+    assert await row_security.turn(connection, on=True) == []
     await connection.close()
 
 

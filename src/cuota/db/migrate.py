@@ -101,8 +101,8 @@ async def _apply(
         await with_locks(
             connection, f"The migration {name}", partial(_apply_one, connection, name, statements), wait
         )
-    if missing and await row_security.is_on(connection):
-        # The migrations may have added tables.
+    if await row_security.is_on(connection):
+        # The migrations may have added tables, also those of an earlier start that was killed here.
         secure = partial(row_security.turn, connection, on=True)
         await with_locks(connection, "Row-level security of the new tables", secure, wait)
     await claim(connection, environment)
