@@ -5,9 +5,35 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from cuota.core.wire.card_text import masked
+
+# In a group of errors, each line begins with the lines of a tree.
+_TREE = " |"
+# What comes after the text of an error: the rest of PostgreSQL's message, the next error, or the next branch of the tree.
+_NEXT = (
+    "HINT:",
+    "Traceback (most recent call last)",
+    "During handling of the above exception",
+    "The above exception was",
+    "+ Exception Group Traceback",
+    "+-",
+)
+
+
+def _without_rows(trace: Iterable[str]) -> Iterator[str]:
+    """Leave out the DETAIL of PostgreSQL's messages. It quotes whole rows, whose values may have line breaks."""
+    quoted = False
+    for text in trace:
+        bare = text.lstrip(_TREE)
+        if bare.startswith("DETAIL:"):
+            quoted = True
+        elif bare.startswith(_NEXT):
+            quoted = False
+        if not quoted:
+            yield text
 
 
 class JsonLines(logging.Formatter):
@@ -23,9 +49,8 @@ class JsonLines(logging.Formatter):
             **getattr(record, "facts", {}),
         }
         if record.exc_info and record.exc_info[0] is not None:
-            # The DETAIL lines of PostgreSQL's messages quote whole rows, which may hold personal data.
             trace = self.formatException(record.exc_info).splitlines()
-            line["trace"] = "\n".join(masked(text) for text in trace if not text.startswith("DETAIL:"))
+            line["trace"] = "\n".join(masked(text) for text in _without_rows(trace))
         return json.dumps(line)
 
 
