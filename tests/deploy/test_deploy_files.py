@@ -21,7 +21,10 @@ from prometheus_client import REGISTRY
 from cuota.cli import main
 from cuota.config import BadSettings, load
 from cuota.config.table import SETTINGS
+from cuota.web.api.evidence_body import MOST_EVIDENCE_BYTES
+from cuota.web.body import MOST_BYTES
 from cuota.web.server import deadlines, metrics
+from cuota.web.upload import MOST_UPLOAD_BYTES
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -85,6 +88,17 @@ def test_caddy_accepts_the_sample_configuration(tmp_path: Path) -> None:
     assert "Valid configuration" in run(caddy, "validate", "--adapter", "caddyfile", "--config", sample)
     # The sample has Caddy's own format, so `caddy fmt` changes nothing.
     assert run(caddy, "fmt", sample) == sample.read_text()
+
+
+def test_the_proxies_accept_the_largest_body_that_cuota_accepts() -> None:
+    nginx = re.search(r"^ *client_max_body_size (\d+)m;$", (DEPLOY / "nginx.conf").read_text(), re.MULTILINE)
+    caddy = re.search(r"^\s*max_size (\d+)MiB$", (DEPLOY / "Caddyfile").read_text(), re.MULTILINE)
+    assert nginx
+    assert caddy
+    largest = max(MOST_BYTES, MOST_EVIDENCE_BYTES, MOST_UPLOAD_BYTES)
+    for found in (nginx, caddy):
+        limit = int(found[1]) * 2**20
+        assert largest < limit <= largest + 2**20, found[0]
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.name)

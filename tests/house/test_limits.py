@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from cuota.core.dispute.evidence_file import MOST_TOTAL_BYTES
 from cuota.core.wire.strict_json import MOST_VALUES
 from cuota.web import body
+from cuota.web.api.evidence_body import MOST_EVIDENCE_BYTES
 from cuota.web.api.gateway_form import MOST_FIELDS
 from cuota.web.server import bounds, deadlines, last_word, protocol
+from cuota.web.upload import MOST_UPLOAD_BYTES
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNNING = (ROOT / "docs" / "running.md").read_text()
@@ -36,6 +39,8 @@ def test_running_md_has_the_limits_of_a_connection_of_the_code() -> None:
         f"| a form to `/orders/authorize` | {body.MOST_FORM_BYTES // 1024} KiB, {MOST_FIELDS:,} fields |",
         f"a body to `/sandbox/cards` | {body.MOST_SMALL_BYTES // 1024} KiB |",
         f"(members of objects and of lists) | {MOST_VALUES:,} |",
+        f"| evidence or an appeal as JSON, with an access token | {MOST_EVIDENCE_BYTES // 1024**2} MiB, {deadlines.UPLOAD_SECONDS} s |",
+        f"| {MOST_TOTAL_BYTES // 1024**2} MiB and {(MOST_UPLOAD_BYTES - MOST_TOTAL_BYTES) // 1024} KiB, {deadlines.UPLOAD_SECONDS} s |",
         f"| {bounds.MOST_MESSAGE_BYTES // 1024**2} MiB |",
         f"| requests sent ahead of an answer | {bounds.MOST_PIPELINED} |",
         f"| {deadlines.MOST_OPEN:,}, and {deadlines.RESERVED_FILES} fewer",
