@@ -266,6 +266,16 @@ def test_the_sample_settings_lack_only_the_secrets() -> None:
     assert (whole.environment, whole.metrics_listen) == ("production", ("127.0.0.1", 9090))
 
 
+def test_the_service_trusts_the_shipped_proxies_as_the_guide_installs_them() -> None:
+    setting = "CUOTA_TRUSTED_PROXIES=127.0.0.1"
+    assert setting in (DEPLOY / "cuota.env").read_text().splitlines()
+    assert "proxy_pass http://cuota;" in (DEPLOY / "nginx.conf").read_text()
+    for name in ("nginx.conf", "Caddyfile"):
+        assert "127.0.0.1:8000" in (DEPLOY / name).read_text()
+    for name in ("install.md", "production.md"):
+        assert "CUOTA_TRUSTED_PROXIES" in (ROOT / "docs" / name).read_text()
+
+
 def test_every_file_that_the_containerfile_copies_exists() -> None:
     text = (DEPLOY / "Containerfile").read_text()
     for sources in re.findall(r"^COPY (.+) \S+$", text, re.MULTILINE):
