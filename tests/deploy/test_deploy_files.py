@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import tomllib
@@ -291,9 +292,27 @@ def test_the_image_can_be_built_if_a_builder_is_installed() -> None:
     run(program("podman"), "build", "--file", DEPLOY / "Containerfile", "--tag", "cuota-test", ROOT)
 
 
-def test_the_nightly_unit_runs_each_command_that_the_guide_runs_every_night() -> None:
-    guide = (ROOT / "docs" / "running.md").read_text()
-    nightly = set(re.findall(r"Run `(cuota [^`]+)` every night", guide))
-    unit = (DEPLOY / "systemd" / "cuota-verify.service").read_text()
-    assert "cuota rails" in nightly
-    assert set(re.findall(r"^ExecStart=/opt/cuota/bin/(.+)$", unit, re.MULTILINE)) == nightly
+def nightly() -> set[str]:
+    """Return the commands that the guide runs every night."""
+    return set(re.findall(r"Run `cuota ([^`]+)` every night", (ROOT / "docs" / "running.md").read_text()))
+
+
+@pytest.mark.parametrize("failing", ["verify", "card-refunds", "rails", "nothing"])
+def test_the_nightly_unit_runs_every_check_of_the_guide_even_after_one_failed(
+    failing: str, tmp_path: Path
+) -> None:
+    ran, cuota = tmp_path / "ran", tmp_path / "cuota"
+    cuota.write_text(f'#!/bin/sh\necho "$*" >>{ran}\n[ "$1" != {failing} ]\n')
+    cuota.chmod(0o755)
+    unit = (DEPLOY / "systemd" / "cuota-verify.service").read_text().replace("\\\n", " ")
+    status = 0
+    # systemd runs the commands of a unit until one fails, without a shell.
+    for line in re.findall(r"^ExecStart=(.+)$", unit, re.MULTILINE):
+        if status == 0:
+            command = shlex.split(line.replace("$$", "$").replace("/opt/cuota/bin/cuota", str(cuota)))
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+            status = done.returncode
+    assert "rails" in nightly()
+    assert set(ran.read_text().splitlines()) == nightly()
+    assert status == (0 if failing == "nothing" else 1)
+    assert ("These checks failed: " + failing in done.stderr) is (failing != "nothing")
