@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import httpx
 import pytest
 
@@ -29,6 +32,16 @@ def test_metrics_are_on_their_own_port_and_not_on_the_public_port(cuota: Cuota) 
         assert http.get(f"{there}/openapi.json").status_code == 404
 
 
+def test_the_series_whose_absence_raises_an_alert_exists_before_the_first_request(cuota: Cuota) -> None:
+    rules = (Path(__file__).parents[2] / "deploy" / "prometheus-rules.yml").read_text()
+    (series,) = re.findall(r"absent\((\w+)\{", rules)
+    with (
+        serving(cuota, CUOTA_METRICS_LISTEN="127.0.0.1:0") as (line, _),
+        httpx.Client(trust_env=False, timeout=60) as http,
+    ):
+        assert f"\n{series}{{" in http.get(line["metrics"]).text
+
+
 def test_a_port_that_is_taken_stops_the_start_and_names_the_setting(cuota: Cuota) -> None:
     with serving(cuota, CUOTA_METRICS_LISTEN="127.0.0.1:0") as (line, _):
         taken = line["metrics"].removeprefix("http://").removesuffix("/metrics")
@@ -38,7 +51,7 @@ def test_a_port_that_is_taken_stops_the_start_and_names_the_setting(cuota: Cuota
 
 
 @pytest.mark.parametrize(
-    "text", ["9090", ":9090", "127.0.0.1", "127.0.0.1:port", "127.0.0.1:70000", "http://127.0.0.1:9"]
+    "text", ["9464", ":9464", "127.0.0.1", "127.0.0.1:port", "127.0.0.1:70000", "http://127.0.0.1:9"]
 )
 def test_a_text_that_is_no_address_and_port_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="must be an address and port"):
@@ -46,4 +59,4 @@ def test_a_text_that_is_no_address_and_port_is_refused(text: str) -> None:
 
 
 def test_an_ipv6_address_is_written_in_brackets() -> None:
-    assert listen("[::1]:9090") == ("::1", 9090)
+    assert listen("[::1]:9464") == ("::1", 9464)

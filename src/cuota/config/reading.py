@@ -288,5 +288,5 @@ def listen(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
     if not host or not port.isascii() or not port.isdigit() or not int(port) <= 65535 or "/" in host:
-        raise ValueError("must be an address and port such as 127.0.0.1:9090 or [::1]:9090")
+        raise ValueError("must be an address and port such as 127.0.0.1:9464 or [::1]:9464")
     return host, int(port)

@@ -123,7 +123,7 @@ SETTINGS = (
     Setting("CUOTA_OPERATOR_OIDC_ROLES", "the role for each value of that claim (the first match counts), such as cuota-finance=finance,cuota-help=support; never owner", "none; CUOTA_OPERATOR_OIDC_ROLE_CLAIM needs it", roles),
     Setting("CUOTA_OPERATOR_OIDC_NETWORK", "public, or private. With private, the provider may also be in a private network or on this machine", "public; a sandbox that may call its own machine (CUOTA_LOOPBACK_WEBHOOKS) also finds a provider there", one_of("public", "private")),
     Setting("CUOTA_REQUEST_LOG", "whether each API call is stored for 30 days, with masked bodies, for the people of the merchant's dashboard: on or off", "on", one_of("on", "off")),
-    Setting("CUOTA_METRICS_LISTEN", "separate address and port for metrics and health, such as 127.0.0.1:9090; the public port then has no /metrics", "none: on the public port", listen),
+    Setting("CUOTA_METRICS_LISTEN", "separate address and port for metrics and health, such as 127.0.0.1:9464; the public port then has no /metrics", "none: on the public port", listen),
     Setting("CUOTA_LOG_LEVEL", "debug, info, warning or error", "info", _LEVELS),
 )  # fmt: skip
 
