@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 import yaml
 from prometheus_client import REGISTRY
 
+from cuota.cli import COMMANDS, make_parser
 from cuota.web.server import deadlines, metrics
 from support.deploy.programs import program, run
 
@@ -134,6 +136,26 @@ def test_the_alert_rules_and_the_dashboard_use_only_metrics_that_exist(name: str
     used = set(re.findall(r"\bcuota_[a-z_]+\b", (DEPLOY / name).read_text()))
     assert used
     assert used - exported() == set()
+
+
+def test_every_command_that_an_alert_tells_people_to_run_parses() -> None:
+    named = []
+    for rule in yaml.safe_load((DEPLOY / "prometheus-rules.yml").read_text())["groups"][0]["rules"]:
+        action = rule["annotations"]["action"]
+        commands = re.findall(r"`cuota ([^`]+)`", action)
+        # Every command is in backquotes, so that none is overlooked.
+        assert re.findall(rf"\bcuota (?:{'|'.join(COMMANDS)})\b", re.sub(r"`[^`]+`", "", action)) == []
+        named += commands
+        for command in commands:
+            make_parser().parse_args(shlex.split(command))
+    assert "explain order ID" in named
+
+
+def test_the_alert_about_card_testing_stops_open_checkouts_too() -> None:
+    """A revoked merchant's open checkouts can still be paid, so `docs/production.md` suspends the merchant."""
+    rules = (DEPLOY / "prometheus-rules.yml").read_text()
+    assert "cuota merchant suspend NAME --reason WHY" in rules
+    assert "cuota merchant revoke" not in rules
 
 
 def test_the_dashboard_shows_every_metric_of_cuota() -> None:
