@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from cuota.core.desk.person import Person
 from cuota.core.merchant import Onboarding
-from cuota.db.cluster.across import fetch_across
+from cuota.db.cluster.across import claim_across, fetch_across
 from cuota.db.desk.people import person_of
 from cuota.db.old_rows import deleting
 from cuota.db.session import Session
@@ -26,8 +26,8 @@ _MERCHANTS_WITH_MAIL = "SELECT DISTINCT merchant_id FROM desk_links WHERE mail_a
 # This claims the mail. If this process dies, the mail is retried later.
 _MAIL = """UPDATE desk_links SET mail_at = $3, tries = tries + 1
     WHERE merchant_id = $1 AND (merchant_id, link_id) IN (SELECT merchant_id, link_id FROM desk_links
-        WHERE merchant_id = $1 AND mail_at <= $2 ORDER BY mail_at LIMIT 20 FOR UPDATE SKIP LOCKED) AND mail_at <= $2
-    RETURNING link_id, person_id, ends_at, tries"""
+        WHERE merchant_id = $1 AND mail_at <= $2 ORDER BY mail_at LIMIT $4 FOR UPDATE SKIP LOCKED) AND mail_at <= $2
+    RETURNING merchant_id, link_id, person_id, ends_at, tries"""
 _MAILED = "UPDATE desk_links SET mail_at = NULL WHERE merchant_id = $1 AND link_id = $2"
 _OPEN = """INSERT INTO desk_sessions
     (merchant_id, session_hash, session_id, person_id, created_at, seen_at, ends_at, proved_at, one_step, browser, address)
@@ -152,15 +152,18 @@ async def use_link(
     return None if row is None else (row["person_id"], row["one_step"])
 
 
-async def merchants_with_mail(session: Session, now: datetime) -> list[UUID]:
-    """Return the merchants with a mail to send."""
-    return [row["merchant_id"] for row in await fetch_across(session, _MERCHANTS_WITH_MAIL, now)]
+async def claim_mail(
+    session: Session, now: datetime, lease: timedelta, limit: int
+) -> list[tuple[UUID, Link]]:
+    """Claim at most `limit` links whose mail is due, with their merchants, in random order of the merchants.
 
-
-async def claim_mail(session: Session, merchant_id: UUID, now: datetime, again_at: datetime) -> list[Link]:
-    """Claim a merchant's links whose mail is due. Links that are not reported by `mailed` are due again at `again_at`."""
-    rows = await session.fetch(_MAIL, merchant_id, now, again_at)
-    return [Link(row["link_id"], row["person_id"], row["ends_at"], tries=row["tries"]) for row in rows]
+    Links that are not reported by `mailed` are due again when the lease ends.
+    """
+    rows = await claim_across(session, _MERCHANTS_WITH_MAIL, _MAIL, now, lease, limit)
+    return [
+        (row["merchant_id"], Link(row["link_id"], row["person_id"], row["ends_at"], tries=row["tries"]))
+        for row in rows
+    ]
 
 
 async def mailed(session: Session, merchant_id: UUID, link_id: UUID) -> None:

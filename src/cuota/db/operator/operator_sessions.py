@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from cuota.core.operator.person import Operator
@@ -22,7 +22,7 @@ _USE_LINK = """UPDATE operator_links SET used_at = $2 WHERE link_id = $1 AND use
     RETURNING one_step"""
 # This claims the mail. If this process dies, the mail is retried later.
 _MAIL = """UPDATE operator_links SET mail_at = $2, tries = tries + 1
-    WHERE link_id IN (SELECT link_id FROM operator_links WHERE mail_at <= $1 ORDER BY mail_at LIMIT 20 FOR UPDATE SKIP LOCKED)
+    WHERE link_id IN (SELECT link_id FROM operator_links WHERE mail_at <= $1 ORDER BY mail_at LIMIT $3 FOR UPDATE SKIP LOCKED)
     RETURNING link_id, person_id, ends_at, tries"""
 _MAILED = "UPDATE operator_links SET mail_at = NULL WHERE link_id = $1"
 _OPEN = """INSERT INTO operator_sessions
@@ -96,9 +96,9 @@ async def use_link(session: Session, link_id: UUID, now: datetime) -> bool | Non
     return None if row is None else bool(row["one_step"])
 
 
-async def claim_mail(session: Session, now: datetime, again_at: datetime) -> list[Link]:
-    """Claim links whose mail is due. Links that are not reported by `mailed` are due again at `again_at`."""
-    rows = await session.fetch(_MAIL, now, again_at)
+async def claim_mail(session: Session, now: datetime, lease: timedelta, limit: int) -> list[Link]:
+    """Claim at most `limit` links whose mail is due. Links that are not reported by `mailed` are due again when the lease ends."""
+    rows = await session.fetch(_MAIL, now, now + lease, limit)
     return [Link(row["link_id"], row["person_id"], row["ends_at"], tries=row["tries"]) for row in rows]
 
 

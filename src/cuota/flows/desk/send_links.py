@@ -2,55 +2,60 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import Awaitable, Iterable
 from datetime import timedelta
 from uuid import UUID
 
 from cuota.core.message import Message
 from cuota.db.desk import people, sessions
 from cuota.db.desk.sessions import Link
-from cuota.db.hosts import NodeLost
 from cuota.db.merchant import merchants
 from cuota.flows.context import Context, utc_now
 from cuota.flows.desk.sign_in import LINK_LIFE, link_address
+from cuota.rails.bounded import MESSAGE_SECONDS
 from cuota.rails.unavailable import RailUnavailable
 
 TRIES = 10
+# All mails of a batch are sent at the same time.
+BATCH = 8
 AGAIN = timedelta(seconds=30)
+# Even the slowest mail server finishes a batch before the lease of its claims ends, so no mail is sent twice.
+assert AGAIN.total_seconds() > MESSAGE_SECONDS
 log = logging.getLogger("cuota.work")
 
 
 async def send_links(context: Context) -> int:
     """Send the e-mails that are due. Return how many were tried."""
-    done = 0
-    for merchant_id in await sessions.merchants_with_mail(context.pool, utc_now()):
-        try:
-            done += await _send(context, merchant_id)
-        except NodeLost:
-            log.warning("sign-in mails wait", extra={"facts": {"merchantId": str(merchant_id)}})
-    return done
-
-
-async def _send(context: Context, merchant_id: UUID) -> int:
-    now = utc_now()
-    claimed = await sessions.claim_mail(context.pool, merchant_id, now, now + AGAIN)
-    merchant = await merchants.read(context.pool, merchant_id)
-    for link in claimed:
-        person = await people.read(context.pool, merchant_id, link.person_id)
-        if person is None or merchant is None or link.ends_at <= now or link.tries > TRIES:
-            await sessions.mailed(context.pool, merchant_id, link.link_id)
-            continue
-        address = link_address(context, merchant_id, link.link_id)
-        text = link_text(address, merchant.name, link, new=person.joined_at is None)
-        subject = f"Sign in to the dashboard of {merchant.name}"
-        sender = context.settings.brand_name
-        try:
-            await context.rails.message.send(Message(link.link_id, None, person.email, sender, subject, text))
-        except RailUnavailable:
-            log.warning("sign-in mail waits", extra={"facts": {"merchantId": str(merchant_id)}})
-        else:
-            await sessions.mailed(context.pool, merchant_id, link.link_id)
+    claimed = await sessions.claim_mail(context.pool, utc_now(), AGAIN, BATCH)
+    await at_the_same_time(_send(context, merchant_id, link) for merchant_id, link in claimed)
     return len(claimed)
+
+
+async def at_the_same_time(sending: Iterable[Awaitable[None]]) -> None:
+    """Wait until each mail is sent or has failed. Only then raise the first error, if there is one."""
+    for result in await asyncio.gather(*sending, return_exceptions=True):
+        if isinstance(result, BaseException):
+            raise result
+
+
+async def _send(context: Context, merchant_id: UUID, link: Link) -> None:
+    merchant = await merchants.read(context.pool, merchant_id)
+    person = await people.read(context.pool, merchant_id, link.person_id)
+    if person is None or merchant is None or link.ends_at <= utc_now() or link.tries > TRIES:
+        await sessions.mailed(context.pool, merchant_id, link.link_id)
+        return
+    address = link_address(context, merchant_id, link.link_id)
+    text = link_text(address, merchant.name, link, new=person.joined_at is None)
+    subject = f"Sign in to the dashboard of {merchant.name}"
+    sender = context.settings.brand_name
+    try:
+        await context.rails.message.send(Message(link.link_id, None, person.email, sender, subject, text))
+    except RailUnavailable:
+        log.warning("sign-in mail waits", extra={"facts": {"merchantId": str(merchant_id)}})
+    else:
+        await sessions.mailed(context.pool, merchant_id, link.link_id)
 
 
 def link_text(address: str, whose: str, link: Link, *, new: bool) -> str:

@@ -27,7 +27,8 @@ def new_email() -> str:
 
 
 async def mails(staff: Staff, email: str) -> list[inbox.Received]:
-    await send_links(staff.service.context)
+    while await send_links(staff.service.context):
+        pass
     return await inbox.look(staff.service.context.pool, to=email)
 
 

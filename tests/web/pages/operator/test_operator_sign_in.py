@@ -36,7 +36,8 @@ async def test_a_person_signs_in_with_a_mailed_link_and_an_authenticator_app(ope
     await operator.invited(email)
     await operator.open("/operator/sign-in")
     await operator.press("sign-in", email=email)
-    await send_operator_links(operator.service.context)
+    while await send_operator_links(operator.service.context):
+        pass
     (mail,) = await inbox.look(operator.service.context.pool, to=email)
     await operator.open("/operator/enter/" + mail.text.partition("/operator/enter/")[2].split()[0])
     assert email in operator.page.text
@@ -76,7 +77,8 @@ async def test_the_answer_is_the_same_for_every_address(operator: OperatorStaff)
         page = await operator.press("sign-in", email=email)
         texts.append(page.text.replace(email, "ADDRESS"))
     assert texts[0] == texts[1]
-    await send_operator_links(operator.service.context)
+    while await send_operator_links(operator.service.context):
+        pass
     assert not await inbox.look(operator.service.context.pool, to=unknown)
 
 
