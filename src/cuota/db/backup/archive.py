@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import json
 import os
+import re
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -54,8 +57,11 @@ def written(target: Path) -> Iterator[Path]:
     aside = target.with_name(f".{target.name}.{os.getpid()}.partial")
     if target.exists():
         raise FileExistsError(target)
-    os.close(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    _delete_left_behind(target)
+    # The system ends this lock when the process ends, however it ends.
+    lock = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield aside
         # Unlike a rename, a link never replaces a file that was created meanwhile.
         os.link(aside, target)
@@ -66,6 +72,17 @@ def written(target: Path) -> Iterator[Path]:
             os.close(folder)
     finally:
         aside.unlink(missing_ok=True)
+        os.close(lock)
+
+
+def _delete_left_behind(target: Path) -> None:
+    """Delete the temporary files of killed backups in the folder of `target`. A backup that is still running holds a lock on its file."""
+    ours = re.compile(rf"\.(.+\.cuota|{re.escape(target.name)})\.[0-9]+\.partial")
+    for path in target.parent.glob(".*.partial"):
+        if ours.fullmatch(path.name):
+            with contextlib.suppress(OSError), path.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
 
 
 def pack(
