@@ -117,6 +117,7 @@ def test_all_bad_settings_are_named_at_once(bare: Cuota) -> None:
             {"CUOTA_ONBOARDING": "required", "CUOTA_SCREENING_RAIL": "sandbox"},
             "CUOTA_SCREENING_RAIL: must be the dotted path of a class if CUOTA_ONBOARDING is required",
         ),
+        ({"CUOTA_DATA_DIR": "data/cuota"}, "CUOTA_DATA_DIR: must be an absolute path in production, such as"),
         ({"CUOTA_PUBLIC_URL": "http://pay.example.com"}, "CUOTA_PUBLIC_URL: must be an https address"),
         ({"CUOTA_AUTH_URL": "http://auth.example.com"}, "CUOTA_AUTH_URL: must be an https address"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from cuota.config.reading import LOOPBACK_NAMES, is_loopback, is_wildcard, own_address, url_host
@@ -81,6 +82,11 @@ def production_problems(given: Given, public_url: str) -> list[str]:
     if "CUOTA_CREDITOR" not in given:
         problems.append(
             "CUOTA_CREDITOR: must be set in production to the lender's name and postal address. Letters to consumers must contain it."
+        )
+    if not Path(str(given.get("CUOTA_DATA_DIR", "/"))).is_absolute():
+        problems.append(
+            "CUOTA_DATA_DIR: must be an absolute path in production, such as /var/lib/cuota. A relative path is another folder for each"
+            " command that runs elsewhere."
         )
     for name, value in (
         ("CUOTA_PUBLIC_URL", public_url),

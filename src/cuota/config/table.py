@@ -57,7 +57,7 @@ SETTINGS = (
     Setting("CUOTA_DATABASE_URL", "address of a PostgreSQL 15 or later; you may list several hosts (host1:5432,host2:5432), and the one that accepts writes is used", "the embedded PostgreSQL", database),
     Setting("CUOTA_DATABASE_OWNER_URL", "address of the same database for the owner of its tables, for migrations, backup and restore; the service itself does not need this", "CUOTA_DATABASE_URL", database),
     Setting("CUOTA_DATABASE_ENTRY_URL", "on a Citus cluster: address of a worker through which this machine reads and saves orders, to relieve the coordinator of CUOTA_DATABASE_URL; while the worker is down, the coordinator does this work", "the coordinator", database),
-    Setting("CUOTA_DATA_DIR", "folder of the embedded database and the sandbox's secret key", "~/.local/share/cuota/ENVIRONMENT; as root /var/lib/cuota/ENVIRONMENT", Path),
+    Setting("CUOTA_DATA_DIR", "folder of the embedded database and the sandbox's secret key; in production an absolute path", "~/.local/share/cuota/ENVIRONMENT; as root /var/lib/cuota/ENVIRONMENT", Path),
     Setting("CUOTA_SECRET_KEY", "32 random bytes in base64 that encrypt the stored secrets; must be the same on every machine", "sandbox: created once and stored in the data folder; production: none, it must be set", secret),
     Setting("CUOTA_SECRET_KEY_OLD", "older secret keys, separated by commas, that can decrypt but do not encrypt: see Secrets", "none", secrets),
     Setting("CUOTA_ORDER_MINUTES", "minutes that a consumer has to complete an order", "60", whole(1, 1440)),
