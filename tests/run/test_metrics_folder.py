@@ -32,6 +32,23 @@ def test_the_folder_is_in_shared_memory_and_is_removed_at_the_end(places: tuple[
     assert not [*memory.iterdir(), *temporary.iterdir()]
 
 
+def test_the_next_start_removes_the_folder_of_a_killed_service_and_no_other(
+    places: tuple[Path, Path],
+) -> None:
+    memory, _ = places
+    left_behind, foreign = memory / "cuota-metrics-killed", memory / "other"
+    for folder in (left_behind, foreign):
+        folder.mkdir(parents=True)
+        (folder / "counter_1.db").write_bytes(bytes(8))
+    with opened_metrics_folder():
+        (running,) = (each for each in memory.iterdir() if each not in {left_behind, foreign})
+        for folder in (left_behind, foreign, running):
+            os.utime(folder, (0, 0))
+        with opened_metrics_folder():
+            assert {running, foreign} <= set(memory.iterdir())
+            assert not left_behind.exists()
+
+
 def test_without_shared_memory_the_folder_is_among_the_temporary_files(places: tuple[Path, Path]) -> None:
     _, temporary = places
     temporary.mkdir()
