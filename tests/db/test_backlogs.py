@@ -13,6 +13,7 @@ import pytest
 from cuota.db.cluster import across
 from cuota.db.order import due as due_orders
 from cuota.db.plan import messages
+from cuota.db.plan.messages import Channel
 from cuota.db.pool import Row
 from support.db.same_pool import SamePool
 from support.makers import complete
@@ -61,7 +62,7 @@ async def test_a_claim_reads_no_more_due_messages_than_it_takes(own: Own, due: i
     now = own.context.now()
     async with own.context.pool.session() as session, session.transaction():
         text = await session.fetchval(
-            f"EXPLAIN (ANALYZE, FORMAT JSON) {messages._CLAIM}",
+            f"EXPLAIN (ANALYZE, FORMAT JSON) {messages._CLAIM_MAILS}",
             own.auto_merchant.merchant_id,
             now,
             now + messages.LEASE,
@@ -82,10 +83,10 @@ async def test_claims_from_a_backlog_look_for_its_merchants_once(
     monkeypatch.setattr(across, "KNOWN_SECONDS", 3600.0)
     pool = CountingPool(own.context.pool)
     claims = due // TAKEN
-    claimed = [len(await messages.claim(pool, own.context.now(), TAKEN)) for _ in range(claims)]
+    claimed = [len(await messages.claim(pool, own.context.now(), TAKEN, Channel.MAIL)) for _ in range(claims)]
     assert (claimed, pool.looked) == ([TAKEN] * claims, 1)
     # The known merchants have nothing left, so this claim looks for others.
-    assert (await messages.claim(pool, own.context.now(), TAKEN), pool.looked) == ([], 2)
+    assert (await messages.claim(pool, own.context.now(), TAKEN, Channel.MAIL), pool.looked) == ([], 2)
 
 
 async def test_a_backlog_of_orders_is_searched_for_merchants_once(

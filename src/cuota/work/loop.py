@@ -36,7 +36,7 @@ from cuota.flows.sandbox.standstill import InFlightGate, Standstill
 from cuota.flows.webhook.park_removed import park_removed
 from cuota.work.card_refunds import return_due_money
 from cuota.work.due_orders import settle_due_orders
-from cuota.work.messages import send_due_messages
+from cuota.work.messages import send_due_mails, send_due_texts
 from cuota.work.minutes import report_minutes
 from cuota.work.payouts import settle_payouts
 from cuota.work.retention import keep_terms
@@ -91,7 +91,8 @@ def jobs_of(webhooks: Webhooks) -> tuple[Job, ...]:
         Job("payouts", settle_payouts, 1.0),
         # Nothing waits for the screening of names, so it does not run while the clock is moved.
         Job("screening", screen_due_names, 2.0, real=True),
-        Job("messages", send_due_messages, 1.0),
+        Job("texts", send_due_texts, 1.0),
+        Job("mails", send_due_mails, 1.0),
         Job("sign_in_links", send_links, 1.0, real=True),
         Job("desk_notices", send_notices, 1.0, real=True),
         Job("operator_links", send_operator_links, 1.0, real=True),

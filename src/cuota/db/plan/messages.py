@@ -6,12 +6,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
+from enum import StrEnum
 from operator import itemgetter
 from uuid import UUID
 
 from cuota.core.checkout.card import card_name
 from cuota.core.installment import COUNT
-from cuota.core.plan.notice import Notice, NoticeKind, PlanStanding
+from cuota.core.plan.notice import AWAITED, Notice, NoticeKind, PlanStanding
 from cuota.db.cluster.across import claim_across
 from cuota.db.gathered import by_batches
 from cuota.db.nested import Nested
@@ -24,6 +25,14 @@ from cuota.db.session import Session
 # The lease of a claim, longer than a rail's timeout: if a worker dies, another one takes over after this time.
 LEASE = timedelta(seconds=60)
 
+
+class Channel(StrEnum):
+    """How a message is sent."""
+
+    TEXT = "text"
+    MAIL = "mail"
+
+
 _MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM messages WHERE try_at <= $1"
 _CHARGES = Nested(
     "charges",
@@ -35,14 +44,24 @@ _CHARGED = """LEFT JOIN LATERAL (SELECT c.card_brand, c.card_last4 FROM charges 
         AND c.order_id = due.order_id AND c.installment = due.installment AND c.created_at <= due.created_at
         ORDER BY c.created_at DESC LIMIT 1) x ON true
     LEFT JOIN installments i ON i.merchant_id = $1 AND i.order_id = due.order_id AND i.number = due.installment"""
+# Texts and mails are claimed separately, so that a mail server that hangs delays no text. Answers that a consumer waits for go by
+# text, and so do messages for a payer without a mail address. Letters are claimed with the mails. A claim of texts reads past the due
+# mails of the merchant, and the other way round.
+_BY_TEXT = f"""(kind IN ({", ".join(f"'{kind}'" for kind in sorted(AWAITED))}) OR {addressee("kind")} = 'plan' AND (
+        SELECT q.payer ->> 'email' FROM plans q WHERE q.merchant_id = $1 AND q.order_id = messages.order_id) IS NULL)"""
 # The recipient is the plan's consumer. An order that was declined or referred has no plan; there the recipient is the consumer of
 # the decision or of the review.
-# A claim sets try_at to the end of its lease. The UPDATE repeats the condition, because SKIP LOCKED alone claims some rows twice.
-_CLAIM = f"""
-UPDATE messages m SET try_at = $3, tries = least(m.tries + 1, 1000) FROM (
+# A claim sets try_at to the end of its lease. The UPDATE repeats the condition, because SKIP LOCKED alone claims some rows
+# twice. MATERIALIZED runs the SELECT once: in a join, PostgreSQL may run it again and take more rows than the limit.
+
+
+def _claiming(channel: Channel, those: str) -> str:
+    return f"""
+WITH due AS MATERIALIZED (
     SELECT order_id, message_id, kind, installment, created_at FROM messages WHERE merchant_id = $1 AND try_at <= $2
-    ORDER BY try_at LIMIT $4 FOR UPDATE SKIP LOCKED
-) due JOIN merchants s ON s.merchant_id = $1 JOIN orders o ON o.merchant_id = $1 AND o.order_id = due.order_id
+        AND {those} ORDER BY try_at LIMIT $4 FOR UPDATE SKIP LOCKED
+) UPDATE messages m /* {channel} */ SET try_at = $3, tries = least(m.tries + 1, 1000) FROM due
+    JOIN merchants s ON s.merchant_id = $1 JOIN orders o ON o.merchant_id = $1 AND o.order_id = due.order_id
     LEFT JOIN plans p ON p.merchant_id = $1 AND p.order_id = due.order_id {CARD_JOIN} {_CHARGES.join} {_CHARGED}
     LEFT JOIN LATERAL (SELECT d.reasons, d.credit_limit, d.consumer_id FROM decisions d WHERE {addressee("due.kind")} = 'decision'
         AND d.merchant_id = $1 AND d.order_id = due.order_id AND NOT d.approved ORDER BY d.decided_at DESC LIMIT 1) g ON true
@@ -63,6 +82,11 @@ RETURNING m.merchant_id, m.order_id, m.message_id, m.kind, m.installment, m.amou
     g.reasons, g.credit_limit, coalesce(g.consumer_id, v.consumer_id) AS consumer_id, v.time_zone AS review_zone, o.token,
     o.expires_at, o.status = 'Created' AND o.charging IS NULL AS is_open
 """
+
+
+_CLAIM_TEXTS = _claiming(Channel.TEXT, _BY_TEXT)
+_CLAIM_MAILS = _claiming(Channel.MAIL, f"NOT {_BY_TEXT}")
+_CLAIMS = {Channel.TEXT: _CLAIM_TEXTS, Channel.MAIL: _CLAIM_MAILS}
 # Consumers belong to no merchant, so a separate statement reads them.
 _CONSUMERS = "SELECT consumer_id, phone, profile FROM consumers WHERE consumer_id = ANY ($1::uuid[])"
 _SETTLED = """UPDATE messages m SET state = s.state, reason = s.reason, settled_at = s.settled_at, said = s.said, try_at = NULL
@@ -159,9 +183,9 @@ _Result = tuple[UUID, UUID, UUID, str, str | None, datetime, bytes | None]
 _Postponed = tuple[UUID, UUID, UUID, datetime]
 
 
-async def claim(session: Session, now: datetime, limit: int) -> list[DueMessage]:
-    """Claim messages that are due, at most `limit`. The order of the merchants is random."""
-    rows = await claim_across(session, _MERCHANTS_DUE, _CLAIM, now, LEASE, limit)
+async def claim(session: Session, now: datetime, limit: int, channel: Channel) -> list[DueMessage]:
+    """Claim messages of a channel that are due, at most `limit`. The order of the merchants is random."""
+    rows = await claim_across(session, _MERCHANTS_DUE, _CLAIMS[channel], now, LEASE, limit)
     consumers = await _consumers_without_plan(session, rows)
     return [_due_of(row, consumers.get(row["consumer_id"])) for row in rows]
 

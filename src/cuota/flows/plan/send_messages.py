@@ -17,7 +17,7 @@ from cuota.core.plan.notice_words import About, Words, letter_words, words
 from cuota.core.plan.payday import Days
 from cuota.core.refusal import Refused
 from cuota.db.plan import messages
-from cuota.db.plan.messages import DueMessage, SentText
+from cuota.db.plan.messages import Channel, DueMessage, SentText
 from cuota.db.pool import GONE
 from cuota.flows.checkout.answer_text import is_stopped
 from cuota.flows.context import Context
@@ -27,6 +27,7 @@ from cuota.flows.risk.write_letter import write_letter
 from cuota.rails.bounded import MESSAGE_SECONDS
 from cuota.rails.unavailable import RailUnavailable
 
+# Each channel has its own batches and places, so that a mail server that hangs delays no text.
 BATCH = 24
 AT_ONCE = 8
 # Even the slowest rail finishes a batch before the lease of its claims ends.
@@ -37,9 +38,13 @@ MOST_TRIES = 40
 log = logging.getLogger("cuota.work")
 
 
-async def send_messages(context: Context) -> int:
-    """Send the messages that are due. Return how many were claimed."""
-    claimed = await messages.claim(context.pool, context.now(), BATCH)
+async def send_messages(context: Context, *channels: Channel) -> int:
+    """Send the messages that are due, of these channels or of all. Return how many were claimed."""
+    return sum([await _send_batch(context, channel) for channel in channels or tuple(Channel)])
+
+
+async def _send_batch(context: Context, channel: Channel) -> int:
+    claimed = await messages.claim(context.pool, context.now(), BATCH, channel)
     places = asyncio.Semaphore(AT_ONCE)
 
     async def send(due: DueMessage) -> None:
