@@ -16,11 +16,12 @@ DisputeLine = tuple[str, str, int]
 class Withheld:
     """The amounts that the disputes of one order withhold. Apply the order's events in sequence.
 
-    `by_dispute` has the cents that each dispute withholds; `chargebacks` the disputes of card networks.
+    `by_dispute` has the cents that each dispute withholds; `chargebacks` the disputes of card networks, in
+    the order of their opening.
     """
 
     by_dispute: dict[str, int] = field(default_factory=dict)
-    chargebacks: set[str] = field(default_factory=set)
+    chargebacks: dict[str, None] = field(default_factory=dict)
 
     def opened(self, event: Mapping[str, Any]) -> list[DisputeLine]:
         """Return the lines of `dispute.opened`."""
@@ -28,7 +29,7 @@ class Withheld:
         lines = [("dispute_withheld", dispute_id, -amount)]
         if event["dispute"]["kind"] == "chargeback":
             lines = [("dispute_released", dispute_id, self._replaced(event["order"], amount)), *lines]
-            self.chargebacks.add(dispute_id)
+            self.chargebacks[dispute_id] = None
         self.by_dispute[dispute_id] = amount
         return _not_zero(lines)
 
@@ -47,21 +48,22 @@ class Withheld:
         if (lost := event.get("disputeId")) is None:
             return _not_zero([("dispute_released", reference, self._release(amount))])
         held = self.by_dispute.pop(str(lost), amount)
-        released = held + self._lent(event["order"])
+        released = held + self._lent(event["order"], max(0, amount - held))
         return _not_zero([("dispute_released", reference, released), ("dispute_lost", reference, -amount)])
 
-    def _lent(self, order: Mapping[str, Any]) -> int:
-        """Release what other disputes withhold of the money that a lost chargeback took: first chargebacks, then the customer's own.
+    def _lent(self, order: Mapping[str, Any], need: int) -> int:
+        """Release what other disputes withhold of the `need` cents that a lost chargeback took beyond its own.
 
-        `order` includes the refund of the lost chargeback.
+        First come the other chargebacks, the oldest first, then the customer's own dispute, as far as no other money is free. `order`
+        includes the refund of the lost chargeback.
         """
-        need = max(0, -self._free(order))
         lent = 0
-        for dispute_id in self.chargebacks & self.by_dispute.keys():
-            part = min(need - lent, self.by_dispute[dispute_id])
-            self.by_dispute[dispute_id] -= part
-            lent += part
-        return lent + self._release(need - lent)
+        for dispute_id in self.chargebacks:
+            part = min(need - lent, self.by_dispute.get(dispute_id, 0))
+            if part:
+                self.by_dispute[dispute_id] -= part
+                lent += part
+        return lent + self._release(max(0, -self._free(order)))
 
     def _replaced(self, order: Mapping[str, Any], amount: int) -> int:
         """Release the part of the customer's own dispute that withholds the same money as a new chargeback."""

@@ -9,11 +9,13 @@ from uuid import UUID
 import pytest
 
 from cuota.core.dispute.dispute import DisputeReason
+from cuota.db.plan import charges
 from cuota.db.plan.charges import failed_refunds
 from cuota.db.verify.recalculate import verify
 from cuota.flows.dispute.answer_dispute import accept_dispute
 from cuota.flows.dispute.close_disputes import settle_due_disputes
 from cuota.flows.dispute.open_dispute import open_dispute
+from cuota.flows.order.pay_refund_otherwise import pay_refund_otherwise
 from cuota.flows.order.return_money import return_money
 from cuota.flows.plan import manage_plan
 from cuota.flows.plan.apply_card_events import apply_card_events
@@ -182,6 +184,68 @@ async def test_only_one_of_two_chargebacks_replaces_a_refund(own: Own, sequence:
     refunded, _ = await totals(own)
     assert refunded == 9500
     assert await failed_refunds(own.context.pool, 10) == []
+
+
+async def test_a_lost_chargeback_lowers_what_others_of_the_payment_withhold_even_if_other_money_is_free(
+    own: Own,
+) -> None:
+    order = await two_payments(own)
+    for name, cents in (("a", 1500), ("b", 1000)):
+        await charged_back(own, order, name, cents, "needs_response", payment=2)
+    await charged_back(own, order, "b", 1000, "lost", payment=2)
+    assert await withheld(own) == [500, 0]
+    await charged_back(own, order, "c", 2500, "needs_response")
+    await charged_back(own, order, "c", 2500, "lost")
+    await charged_back(own, order, "a", 1500, "won", payment=2)
+    assert await totals(own) == (9500, 0)
+
+
+async def test_the_shop_can_refund_a_payment_that_no_bank_took_back(own: Own) -> None:
+    order = await two_payments(own)
+    for name, cents in (("a", 1500), ("b", 1000)):
+        await charged_back(own, order, name, cents, "needs_response", payment=2)
+    await charged_back(own, order, "b", 1000, "lost", payment=2)
+    answer = await own.auto_merchant.move(order, "refund", "25.00")
+    assert answer.status_code == 200, answer.text
+
+
+async def test_what_a_chargeback_withholds_is_not_refunded_although_refunds_of_the_payment_wait(
+    own: Own,
+) -> None:
+    """A refund during the chargeback waits, so the chargeback may replace it. Its 15.00 stay with the shop all the same."""
+    order = await own.auto_merchant.approved("100.00")
+    assert (await own.auto_merchant.move(order, "refund", "75.00")).status_code == 200
+    await charged_back(own, order, "a", 1500, "needs_response", NO_CREDIT)
+    assert (await own.auto_merchant.move(order, "refund", "10.00")).status_code == 200
+    assert (await own.auto_merchant.move(order, "refund", "5.00")).status_code == 422
+    await charged_back(own, order, "a", 1500, "lost", NO_CREDIT)
+    await refunds_go_out(own)
+    refunded, _ = await totals(own)
+    assert refunded == 9000
+
+
+async def test_a_claimed_refund_is_sent_without_the_part_that_a_chargeback_returned_meanwhile(
+    own: Own,
+) -> None:
+    order = await own.auto_merchant.approved("100.00")
+    assert (await own.auto_merchant.move(order, "refund", "100.00")).status_code == 200
+    [claimed] = await charges.claim_refunds(own.context.pool, own.context.now(), 1)
+    for status in ("needs_response", "lost"):
+        await charged_back(own, order, "a", 2400, status)
+    assert not await charges.ask(own.context.pool, claimed)
+    await refunds_go_out(own)
+    [sent] = await own.context.pool.fetch("SELECT amount FROM card_simulator.refunds")
+    assert sent["amount"] == 100
+    await totals(own)
+
+
+async def test_the_shop_does_not_pay_a_refund_again_that_the_operator_paid_in_another_way(own: Own) -> None:
+    order = await partly_refunded(own)
+    [row] = await own.context.pool.fetch("SELECT card_refund_id FROM card_refunds")
+    await pay_refund_otherwise(own.context, row["card_refund_id"])
+    for status in ("needs_response", "lost"):
+        await charged_back(own, order, "a", 1000, status, NO_CREDIT)
+    assert await totals(own) == (8500, 1000)
 
 
 async def test_of_a_refund_that_fails_later_only_the_part_that_went_to_the_card_is_owed_again(

@@ -48,7 +48,7 @@ async def charged_back(own: Own, order: dict[str, Any], *statuses: str) -> None:
             own.auto_merchant.merchant_id, UUID(order["orderId"]), "sandbox", str(uuid4()), "dispute.opened", charge_id,
             None, "fraudulent", 2500, "dp_1", status, own.context.now() + timedelta(days=9),
         )  # fmt: skip
-        await report_chargeback(own.context, event, closes=status == "lost")
+        await report_chargeback(own.context, event, closes=status in {"won", "lost"})
 
 
 async def test_a_failed_refund_that_was_paid_in_another_way_is_not_owed_or_listed_any_more(own: Own) -> None:
@@ -68,7 +68,8 @@ async def test_a_chargeback_that_is_lost_later_does_not_count_as_the_refund(own:
     await return_money(own.context)
     await pay_refund_otherwise(own.context, card_refund_id)
     await charged_back(own, order, "needs_response", "lost")
-    assert await charges.unsent(own.context.pool, own.auto_merchant.merchant_id, UUID(order["orderId"])) == ()
+    unsent, _ = await charges.unsent(own.context.pool, own.auto_merchant.merchant_id, UUID(order["orderId"]))
+    assert unsent == ()
     async with own.owner() as owner:
         assert await owner.fetchval("SELECT state FROM card_refunds") == "paid_otherwise"
         assert (
@@ -95,4 +96,15 @@ async def test_a_refund_that_a_lost_chargeback_covered_cannot_be_settled(own: Ow
     await charged_back(own, order, "needs_response", "lost")
     with pytest.raises(NotOwed, match="a lost chargeback returned the same money"):
         await pay_refund_otherwise(own.context, card_refund_id)
+    assert (await verify(own.context.pool)).disagreements == []
+
+
+async def test_a_refund_is_not_settled_while_a_chargeback_of_its_payment_is_open(own: Own) -> None:
+    order, card_refund_id = await refunded(own, refused=True)
+    await return_money(own.context)
+    await charged_back(own, order, "needs_response")
+    with pytest.raises(NotOwed, match="Wait until it is closed"):
+        await pay_refund_otherwise(own.context, card_refund_id)
+    await charged_back(own, order, "won")
+    assert await pay_refund_otherwise(own.context, card_refund_id) == 1500
     assert (await verify(own.context.pool)).disagreements == []

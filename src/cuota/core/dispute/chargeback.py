@@ -233,11 +233,10 @@ def _give_way(
 ) -> Outcome:
     """Release what other claims withhold of the money that a lost chargeback takes.
 
-    Other chargebacks of the same payment come first, because all of them together withhold no more than this payment. Then the
-    consumer's own dispute is reduced.
+    Other chargebacks of the same payment come first, because all of them together withhold no more than what is left of the payment.
+    Then the consumer's own dispute is reduced, as far as no other money is free.
     """
-    need = max(0, refunded - dispute.withheld - (order.refundable - order.disputed))
-    lent, lenders = 0, []
+    need, lent, lenders = max(0, refunded - dispute.withheld), 0, []
     for each in claims.beside(dispute.charge_id, dispute.dispute_id):
         if part := min(need - lent, each.withheld):
             lenders.append(replace(each, withheld=each.withheld - part))
@@ -248,7 +247,8 @@ def _give_way(
         transfers=tuple(posting.dispute_released(cause, lent)),
         at=now,
     )
-    return shrink(before, plan, claims, need - lent, cause) if need > lent else before
+    overlap = max(0, need - lent - (order.refundable - order.disputed))
+    return shrink(before, plan, claims, overlap, cause) if overlap else before
 
 
 def _after_loss(order: Order, dispute: Dispute, part: _Parts) -> Order:

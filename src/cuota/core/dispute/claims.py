@@ -33,7 +33,8 @@ class Claims:
 
     `closed` are the consumer's own disputes that are closed. `of_card` are the charges that the plan's present card paid.
     `unsent` are the card refunds that are surely not on the card: they failed, or no rail was asked for them. `borne` are the cents
-    that Cuota lost in earlier chargebacks of a charge, without the refunds that these chargebacks returned.
+    that Cuota lost in earlier chargebacks of a charge, without the refunds that these chargebacks returned. `paid_otherwise` are the
+    card refunds that failed and were then paid by the operator in another way.
     """
 
     zone: tzinfo
@@ -43,6 +44,7 @@ class Claims:
     of_card: frozenset[UUID] = frozenset()
     unsent: tuple[CardRefund, ...] = ()
     borne: Mapping[UUID, int] = field(default_factory=dict)
+    paid_otherwise: tuple[CardRefund, ...] = ()
 
     @property
     def of_consumer(self) -> Dispute | None:
@@ -53,14 +55,15 @@ class Claims:
     def taken_back(self) -> dict[UUID, int]:
         """Return the cents that card networks have taken back from each charge. These cents cannot be refunded.
 
-        A chargeback that replaces a refund takes nothing else back: the refund has already reduced the plan.
+        A chargeback that replaces a refund takes nothing else back: the refund has already reduced the plan. What a chargeback
+        withholds cannot be refunded in any case, so that all chargebacks of a payment withhold no more than the payment.
         """
         taken = Counter[UUID]()
         for each in self.chargebacks:
             if each.charge_id is not None:
                 # A charge can have several chargebacks, each of a part.
                 replaced = self.replaced(each.charge_id, each.reason, each.amount, each)
-                taken[each.charge_id] += each.amount - replaced
+                taken[each.charge_id] += max(each.amount - replaced, each.withheld)
         return dict(taken)
 
     @property
@@ -84,16 +87,17 @@ class Claims:
     ) -> int:
         """Return the cents of a chargeback that replace refunds of the shop which did not arrive. The shop has paid them already.
 
-        `opened` is the chargeback if it is open already. An unsent refund counts for the oldest of several chargebacks.
+        `opened` is the chargeback if it is open already. A refund counts for the oldest of several chargebacks.
         """
         if reason is not DisputeReason.NOT_REFUNDED:
             return 0
-        unsent = sum(each.amount for each in self.unsent_of(charge_id))
+        missing = [each for each in (*self.unsent, *self.paid_otherwise) if each.charge_id == charge_id]
+        left = sum(each.amount for each in missing)
         for each in self.beside(charge_id):
             if each == opened:
                 break
-            unsent -= each.amount if each.reason is reason else 0
-        return max(0, min(amount, unsent))
+            left -= each.amount if each.reason is reason else 0
+        return max(0, min(amount, left))
 
 
 def planned(plan: Sequence[Installment], changes: Sequence[Installment]) -> tuple[Installment, ...]:

@@ -98,14 +98,16 @@ async def claims(session: Session, merchant_id: UUID, order_id: UUID) -> Claims 
     returns = await returns_of_order(session, merchant_id, order_id)
     charged_back = {each.charge_id for each in disputes if each.is_open and each.charge_id is not None}
     in_force = [each for each in returns if each.ended_at is None]
+    unsent, paid_otherwise = await charges.unsent(session, merchant_id, order_id)
     return Claims(
         ZoneInfo(row["time_zone"]),
         tuple(each for each in disputes if each.is_open),
         in_force[-1] if in_force else None,
         tuple(each for each in disputes if each.kind is DisputeKind.DISPUTE and not each.is_open),
         frozenset(row["of_card"]),
-        await charges.unsent(session, merchant_id, order_id),
+        unsent,
         {each: await charges.borne(session, merchant_id, order_id, each) for each in charged_back},
+        paid_otherwise,
     )
 
 

@@ -40,8 +40,8 @@ UPDATE card_refunds r SET try_at = $3, unasked_until = CASE WHEN {_UNASKED} THEN
 RETURNING r.merchant_id, r.order_id, r.card_refund_id, r.charge_id, c.card_token, {left("$1")} AS amount, r.tries,
     r.unasked_until IS NOT NULL AS unasked, r.try_at
 """
-_STILL_PENDING = """SELECT 1 FROM card_refunds
-    WHERE merchant_id = $1 AND order_id = $2 AND card_refund_id = $3 AND state = 'pending'"""
+_STILL_PENDING = f"""SELECT {left("$1")} AS amount FROM card_refunds r
+    WHERE r.merchant_id = $1 AND r.order_id = $2 AND r.card_refund_id = $3 AND r.state = 'pending'"""
 
 
 def _borne(charge: str) -> str:
@@ -57,15 +57,16 @@ def _borne(charge: str) -> str:
 _BORNE = f"SELECT {_borne('$3')} AS borne"
 _DISPUTED = """EXISTS (SELECT FROM disputes d WHERE d.merchant_id = $1 AND d.order_id = $2 AND d.charge_id = r.charge_id
         AND d.kind = 'chargeback' AND d.status <> 'closed')"""
-# While a chargeback is open, no refund of its charge becomes one that a rail may know. $4 is the lease of the caller's claim.
+# While a chargeback is open, no refund of its charge becomes one that a rail may know. $4 is the lease of the caller's claim, $5 the amount
+# that was left then: a chargeback may have returned a part since.
 _ASK = f"""UPDATE card_refunds r SET unasked_until = NULL WHERE r.merchant_id = $1 AND r.order_id = $2 AND r.card_refund_id = $3
-    AND r.state = 'pending' AND r.try_at = $4 AND NOT {_DISPUTED} AND {_borne("r.charge_id")} <= 0 RETURNING 1"""
+    AND r.state = 'pending' AND r.try_at = $4 AND {left("$1")} = $5 AND NOT {_DISPUTED} AND {_borne("r.charge_id")} <= 0 RETURNING 1"""
 _STANDING = f"""SELECT {_DISPUTED} AS disputed, {_borne("r.charge_id")} AS borne
     FROM card_refunds r WHERE r.merchant_id = $1 AND r.order_id = $2 AND r.card_refund_id = $3 AND r.state = 'pending'"""
 _WAIT = f"""UPDATE card_refunds SET try_at = $5, unasked_until = $5, reason = '{WAITS}' WHERE merchant_id = $1 AND order_id = $2
     AND card_refund_id = $3 AND state = 'pending' AND try_at = $4 AND unasked_until = $4"""
-_UNSENT = f"""SELECT r.card_refund_id, r.charge_id, {left("$1")} AS amount FROM card_refunds r
-    WHERE r.merchant_id = $1 AND r.order_id = $2 AND (r.state = 'failed' OR (r.state = 'pending' AND {_UNASKED}))
+_UNSENT = f"""SELECT r.card_refund_id, r.charge_id, {left("$1")} AS amount, r.state = 'paid_otherwise' AS paid FROM card_refunds r
+    WHERE r.merchant_id = $1 AND r.order_id = $2 AND (r.state IN ('failed', 'paid_otherwise') OR (r.state = 'pending' AND {_UNASKED}))
     ORDER BY r.created_at, r.card_refund_id"""
 _AGAIN = """UPDATE card_refunds SET try_at = $5, tries = least(tries + 1, 1000), reason = $6
     WHERE merchant_id = $1 AND order_id = $2 AND card_refund_id = $3 AND state = 'pending' AND try_at = $4"""
@@ -92,7 +93,7 @@ _FAILED = f"""SELECT r.merchant_id, r.order_id, r.card_refund_id, {left("r.merch
     WHERE r.state = 'failed' ORDER BY r.created_at DESC LIMIT $1"""
 
 _PLACE = "SELECT merchant_id, order_id FROM card_refunds WHERE card_refund_id = $1"
-_SETTLED = f"""SELECT r.state, r.reason, {left("$1")} AS left_over FROM card_refunds r
+_SETTLED = f"""SELECT r.state, r.reason, {left("$1")} AS left_over, {_DISPUTED} AS disputed FROM card_refunds r
     WHERE r.merchant_id = $1 AND r.order_id = $2 AND r.card_refund_id = $3"""
 
 # The lease of a claim. Only one worker calls the rail for a refund; if the worker dies, another one retries after this time.
@@ -152,11 +153,12 @@ class FailedRefund:
 
 @dataclass(frozen=True, slots=True)
 class SettledRefund:
-    """A card refund. `left` are the cents that no lost chargeback returned."""
+    """A card refund. `left` are the cents that no lost chargeback returned. `disputed`: a chargeback of its charge is open."""
 
     state: str
     reason: str | None
     left: int
+    disputed: bool
 
 
 async def pending(session: Session, merchant_id: UUID, order_id: UUID) -> PendingCharge | None:
@@ -197,20 +199,20 @@ async def claim_refunds(session: Session, now: datetime, limit: int) -> list[Due
     return [DueRefund(*row) for row in await claim_across(session, _MERCHANTS_DUE, _CLAIM, now, LEASE, limit)]
 
 
-async def still_pending(session: Session, due: DueRefund) -> bool:
-    """Return whether the rail's answer is not recorded yet."""
+async def still_pending(session: Session, due: DueRefund) -> CardRefund | None:
+    """Return the refund, with the amount that is left, while the rail's answer is not recorded yet."""
     row = await session.fetchrow(_STILL_PENDING, due.merchant_id, due.order_id, due.card_refund_id)
-    return row is not None
+    return None if row is None else CardRefund(due.card_refund_id, due.charge_id, row["amount"])
 
 
 async def ask(session: Session, due: DueRefund) -> bool:
     """Record that a rail is asked for a claimed refund from now on.
 
-    Return False if that is not allowed: a chargeback of the charge is open or has returned the money, or the refund is settled or
-    claimed by another worker.
+    Return False if that is not allowed: a chargeback of the charge is open or has returned the money or a part of it, or the refund is
+    settled or claimed by another worker.
     """
     ids = (due.merchant_id, due.order_id, due.card_refund_id)
-    return await session.fetchrow(_ASK, *ids, due.lease) is not None
+    return await session.fetchrow(_ASK, *ids, due.lease, due.amount) is not None
 
 
 async def standing(session: Session, due: DueRefund) -> RefundStanding | None:
@@ -224,12 +226,19 @@ async def wait(session: Session, due: DueRefund, at: datetime) -> None:
     await session.fetchrow(_WAIT, due.merchant_id, due.order_id, due.card_refund_id, due.lease, at)
 
 
-async def unsent(session: Session, merchant_id: UUID, order_id: UUID) -> tuple[CardRefund, ...]:
+async def unsent(
+    session: Session, merchant_id: UUID, order_id: UUID
+) -> tuple[tuple[CardRefund, ...], tuple[CardRefund, ...]]:
     """Return the refunds of an order that are surely not on the card: they failed, or no rail was asked for them.
 
-    The amounts are what is left to refund.
+    Apart from these, return the refunds that failed and that the operator then paid in another way. The amounts are what is left to
+    refund, or was.
     """
-    return tuple(CardRefund(*row) for row in await session.fetch(_UNSENT, merchant_id, order_id))
+    rows = await session.fetch(_UNSENT, merchant_id, order_id)
+    refunds = [
+        (CardRefund(row["card_refund_id"], row["charge_id"], row["amount"]), row["paid"]) for row in rows
+    ]
+    return tuple(each for each, paid in refunds if not paid), tuple(each for each, paid in refunds if paid)
 
 
 async def borne(session: Session, merchant_id: UUID, order_id: UUID, charge_id: UUID) -> int:

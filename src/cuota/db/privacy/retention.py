@@ -48,15 +48,13 @@ _MERCHANTS_WITH_ATTEMPTS = f"""
 SELECT f.merchant_id FROM {_MERCHANTS} f CROSS JOIN LATERAL (SELECT 1 FROM delivery_attempts a
     WHERE a.merchant_id = f.merchant_id AND a.at < $1 LIMIT 1) old
 """
-# Deletes the deliveries of `held`, and remembers that deliveries of this age may be missing (deleted_deliveries.py).
-_HELD_ARE_GONE = f"""), gone AS (
-    DELETE FROM deliveries d USING held h WHERE d.merchant_id = $1 AND d.order_id = h.order_id
-        AND d.receiver = h.receiver AND d.sequence = h.sequence
-), marked AS (
-    INSERT INTO retention AS r (merchant_id, term, order_id, at)
-    SELECT $1, '{deleted_deliveries.TERM}', '{ZERO}', $2 WHERE EXISTS (SELECT FROM held)
-    ON CONFLICT (merchant_id, term) DO UPDATE SET at = excluded.at WHERE r.at < excluded.at
-)"""
+# The deliveries of `held`.
+_HELD = """deliveries d USING held h WHERE d.merchant_id = $1 AND d.order_id = h.order_id
+        AND d.receiver = h.receiver AND d.sequence = h.sequence"""
+# Remembers that deliveries of this age may be missing (deleted_deliveries.py), under a condition.
+_MARK = f"""retention AS r (merchant_id, term, order_id, at)
+    SELECT $1, '{deleted_deliveries.TERM}', '{ZERO}', $2{{}}
+    ON CONFLICT (merchant_id, term) DO UPDATE SET at = excluded.at WHERE r.at < excluded.at"""
 # Deletes a batch of attempts. A delivered delivery is deleted with its last attempt: the attempts find it, so it needs no index of its
 # own. If another statement has locked the delivery, its attempts stay too, so that a later batch finds it again. A delivery that is
 # being sent again is pending, and stays.
@@ -77,7 +75,11 @@ _ATTEMPTS = f"""WITH batch AS MATERIALIZED (
     FROM ended e CROSS JOIN LATERAL (SELECT FROM deliveries d WHERE d.merchant_id = $1
         AND d.order_id = e.order_id AND d.receiver = e.receiver AND d.sequence = e.sequence
         AND d.state = 'delivered' AND d.settled_at < $2 LIMIT 1 FOR UPDATE SKIP LOCKED) d
-{_HELD_ARE_GONE}
+), gone AS (
+    DELETE FROM {_HELD}
+), marked AS (
+    INSERT INTO {_MARK.format(" WHERE EXISTS (SELECT FROM held)")}
+)
 DELETE FROM delivery_attempts a USING batch b WHERE a.merchant_id = $1 AND a.order_id = b.order_id
     AND a.receiver = b.receiver AND a.sequence = b.sequence AND a.number = b.number
     AND ((b.order_id, b.receiver, b.sequence) NOT IN (SELECT order_id, receiver, sequence FROM ended)
@@ -101,17 +103,16 @@ CROSS JOIN LATERAL (SELECT 1 FROM deliveries d WHERE d.merchant_id = f.merchant_
     AND d.order_id > coalesce(r.order_id, $2::uuid) AND d.order_id < $3 ORDER BY d.order_id LIMIT 1) next
 """
 # The walk does not come back, so it waits for locked deliveries, in the order of their key.
-_LEFT = f"""WITH visited AS MATERIALIZED (
-    SELECT DISTINCT order_id FROM (SELECT d.order_id FROM deliveries d WHERE d.merchant_id = $1 AND d.order_id > $3
-        AND d.order_id < $4 ORDER BY d.order_id LIMIT $5) page
-), held AS MATERIALIZED (
-    SELECT d.order_id, d.receiver, d.sequence
-    FROM visited v JOIN deliveries d ON d.merchant_id = $1 AND d.order_id = v.order_id
-    WHERE d.state = 'delivered' AND d.settled_at < $2 AND NOT EXISTS (SELECT FROM delivery_attempts a
+_VISITED = """SELECT DISTINCT order_id FROM (SELECT d.order_id FROM deliveries d WHERE d.merchant_id = $1 AND d.order_id > $2
+    AND d.order_id < $3 ORDER BY d.order_id LIMIT $4) page ORDER BY order_id"""
+_LEFT = f"""WITH held AS MATERIALIZED (
+    SELECT d.order_id, d.receiver, d.sequence FROM deliveries d WHERE d.merchant_id = $1 AND d.order_id = ANY ($3::uuid[])
+        AND d.state = 'delivered' AND d.settled_at < $2 AND NOT EXISTS (SELECT FROM delivery_attempts a
         WHERE a.merchant_id = $1 AND a.order_id = d.order_id AND a.sequence = d.sequence AND a.receiver = d.receiver)
     ORDER BY d.order_id, d.receiver, d.sequence FOR UPDATE OF d
-{_HELD_ARE_GONE}
-SELECT order_id FROM visited ORDER BY order_id"""
+)
+DELETE FROM {_HELD} RETURNING 1"""
+_MISSING = f"INSERT INTO {_MARK.format('')}"
 _OLD_CONSUMERS = """SELECT consumer_id, updated_at FROM consumers WHERE updated_at < $1 AND updated_at > $2
     ORDER BY updated_at LIMIT $3"""
 _WITH_PLANS = "SELECT DISTINCT consumer_id FROM plans WHERE consumer_id = ANY ($1::uuid[])"
@@ -184,10 +185,13 @@ async def _forget_left(pool: Pool, merchant_id: UUID, before: datetime, until: U
         place = await session.fetchrow(_PLACE, merchant_id, LEFT_DELIVERIES)
         if place is None:
             return 0
-        rows = await session.fetch(_LEFT, merchant_id, before, place["order_id"], until, BATCH)
-        if rows:
-            await session.fetchrow(_MOVE, merchant_id, LEFT_DELIVERIES, rows[-1]["order_id"], before)
-    return len(rows)
+        rows = await session.fetch(_VISITED, merchant_id, place["order_id"], until, BATCH)
+        visited = [row["order_id"] for row in rows]
+        if visited:
+            if await session.fetch(_LEFT, merchant_id, before, visited):
+                await session.fetchrow(_MISSING, merchant_id, before)
+            await session.fetchrow(_MOVE, merchant_id, LEFT_DELIVERIES, visited[-1], before)
+    return len(visited)
 
 
 async def _forget(pool: Pool, merchants: str, some: str, before: datetime) -> int:

@@ -22,6 +22,10 @@ _WHY_NOT = {
     JobState.SUCCEEDED: "is on the card. Nothing is owed to the consumer.",
     JobState.CHARGED_BACK: "is not owed any more: a lost chargeback returned the same money to the consumer.",
 }
+_DISPUTED = (
+    "may come back by a chargeback: one of this payment is open. Wait until it is closed, because the consumer must not get the money"
+    " twice. Then list the failed refunds again with: cuota card-refunds"
+)
 
 
 class NotOwed(ExpectedFailure):
@@ -59,6 +63,8 @@ async def pay_refund_otherwise(context: Context, card_refund_id: UUID) -> int | 
             raise NotOwed(f"Card refund {card_refund_id} {_WHY_NOT[state]}")
         if state is JobState.PAID_OTHERWISE:
             return None
+        if read.refund.disputed:
+            raise NotOwed(f"Card refund {card_refund_id} {_DISPUTED}")
         return pay_otherwise(read.order, card_refund_id, read.refund.left, read.refund.reason, context.now())
 
     done = await settle(context, *place, decide, read)

@@ -34,10 +34,10 @@ log = logging.getLogger("cuota.work")
 
 @dataclass(frozen=True, slots=True)
 class _Refunding:
-    """An order, whether its card refund is still without a result, and the cents that Cuota lost in chargebacks of its charge."""
+    """An order, its card refund while that has no result, and the cents that Cuota lost in chargebacks of the charge."""
 
     order: Order
-    pending: bool
+    pending: CardRefund | None
     borne: int
 
 
@@ -91,10 +91,9 @@ async def _hold_back(context: Context, due: DueRefund) -> None:
     if standing.disputed:
         await charges.wait(context.pool, due, context.now() + LONGEST_WAIT)
         return
-    asked = CardRefund(due.card_refund_id, due.charge_id, due.amount)
 
     def decide(found: _Refunding) -> Outcome | None:
-        return cover(found.order, asked, found.borne, context.now()) if found.pending else None
+        return cover(found.order, found.pending, found.borne, context.now()) if found.pending else None
 
     # What the chargeback did not return is sent after the lease of this claim.
     await settle(context, due.merchant_id, due.order_id, decide, _reading(due))
