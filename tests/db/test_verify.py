@@ -213,3 +213,14 @@ async def test_an_order_whose_next_charge_time_is_missing_is_found(own: Own) -> 
     assert [(str(found.order_id), found.row) for found in report.disagreements] == [
         (order["orderId"], "orders.collect_at")
     ]
+
+
+async def test_an_agreement_that_nobody_can_read_does_not_stop_the_check_of_other_orders(own: Own) -> None:
+    order = await own.merchant.approved("100.00")
+    other = await own.merchant.approved("100.00")
+    report = await tamper(
+        own,
+        f"UPDATE plans SET agreement = repeat('[', 3000) WHERE order_id = '{order['orderId']}'",
+        f"UPDATE orders SET captured = captured + 1 WHERE order_id = '{other['orderId']}'",
+    )
+    assert {str(found.order_id) for found in report.disagreements} == {order["orderId"], other["orderId"]}

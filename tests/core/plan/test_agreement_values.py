@@ -93,6 +93,12 @@ def test_values_in_any_other_form_are_refused(stored: str) -> None:
         read_values(stored)
 
 
+@pytest.mark.parametrize("depth", [3_000, 100_000])
+def test_values_that_are_nested_too_deeply_are_refused(depth: int) -> None:
+    with pytest.raises(UnreadableAgreement, match="is not the values of an agreement"):
+        read_values("[" * depth)
+
+
 def test_the_words_of_a_newer_release_are_refused_with_what_to_do() -> None:
     with pytest.raises(
         UnreadableAgreement, match=r"version 99, which this release .* Start the newest release"

@@ -112,7 +112,8 @@ def read_values(stored: str) -> AgreementValues:
             None if cost is None else DisclosedCost(*cost),
         )  # fmt: skip
         written = values.stored
-    except (ValueError, TypeError) as problem:
+    # Python raises RecursionError for arrays that are nested too deeply.
+    except (ValueError, TypeError, RecursionError) as problem:
         raise UnreadableAgreement(f"is not the values of an agreement: {problem}") from None
     if written != stored or not _well_typed(values):
         raise UnreadableAgreement("is not the values of an agreement as Cuota writes them")
