@@ -11,12 +11,15 @@ from cuota.db.cluster.across import fetch_across
 from cuota.db.payout import holds
 from cuota.db.session import Session
 
-_READ = """SELECT merchant_id, payout_id, account_id, status, held_at IS NOT NULL AND released_at IS NULL AS held, released_at
-    FROM payouts WHERE payout_id = ANY ($1::uuid[])"""
+_READ = """SELECT merchant_id, payout_id, account_id, status, held_at IS NOT NULL AND released_at IS NULL AS held, released_at,
+        tries, try_at FROM payouts WHERE payout_id = ANY ($1::uuid[])"""
 _REFUSED = "SELECT bank_account_is_refused($1, $2) AS refused"
+# A claim since the payout was read has changed `try_at` and `tries`: then nothing is held, because the worker may be asking a bank.
+# The payout keeps its rail, so that after the release this rail is looked up before another one is asked.
 _HOLD = """UPDATE payouts SET held_at = greatest($3, released_at), released_at = NULL, released_arrival = NULL, try_at = NULL,
-        tries = 0, bank_rail = NULL
-    WHERE merchant_id = $1 AND payout_id = $2 AND status = 'created' AND (held_at IS NULL OR released_at IS NOT NULL)"""
+        tries = 0, bank_rail = $4
+    WHERE merchant_id = $1 AND payout_id = $2 AND status = 'created' AND (held_at IS NULL OR released_at IS NOT NULL)
+        AND coalesce(bank_rail, $4) = $4 AND tries = $5 AND try_at IS NOT DISTINCT FROM $6"""
 # A payout of an earlier release has no rail yet.
 _LOOK_UP = """UPDATE payouts SET try_at = least(coalesce(try_at, $3), $3), bank_rail = coalesce(bank_rail, $4)
     WHERE merchant_id = $1 AND payout_id = $2 AND (status IN ('sent', 'paid') OR (status = 'created' AND try_at IS NOT NULL))"""
@@ -24,7 +27,7 @@ _LOOK_UP = """UPDATE payouts SET try_at = least(coalesce(try_at, $3), $3), bank_
 
 @dataclass(frozen=True, slots=True)
 class QueuedPayout:
-    """A payout. `held`: it waits for its release. `released_at` is the time of its last release."""
+    """A payout. `held`: it waits for its release. `released_at` is the time of its last release. A claim changes `tries` and `try_at`."""
 
     merchant_id: UUID
     payout_id: UUID
@@ -32,6 +35,8 @@ class QueuedPayout:
     status: str
     held: bool
     released_at: datetime | None
+    tries: int
+    try_at: datetime | None
 
 
 async def read(session: Session, payout_ids: Sequence[UUID]) -> list[QueuedPayout]:
@@ -52,9 +57,14 @@ async def must_wait(session: Session, payout: QueuedPayout) -> bool:
     return row is not None and bool(row["refused"])
 
 
-async def hold(session: Session, payout: QueuedPayout, now: datetime) -> None:
-    """Hold a payout that no bank has seen."""
-    await session.fetchrow(_HOLD, payout.merchant_id, payout.payout_id, now)
+async def hold(session: Session, payout: QueuedPayout, now: datetime, bank_rail: str) -> None:
+    """Hold a payout that no bank has seen, and that belongs to the rail with this name.
+
+    Does nothing if a worker has claimed the payout since it was read.
+    """
+    await session.fetchrow(
+        _HOLD, payout.merchant_id, payout.payout_id, now, bank_rail, payout.tries, payout.try_at
+    )
 
 
 async def look_up(session: Session, payout_ids: Sequence[UUID], now: datetime, bank_rail: str) -> None:

@@ -25,7 +25,7 @@ async def make_files(context: Context, rail: FileBankRail, effective: date) -> t
     withdrawn = set(await rail.books.withdraw([each.payout_id for each in stopped]))
     for each in stopped:
         if each.payout_id in withdrawn:
-            await queued.hold(context.pool, each, now)
+            await queued.hold(context.pool, each, now, rail.name)
     made = await rail.books.make(rail.format, now, effective, allowed)
     # A payout is sent when its payment is in a file. A worker records that at once.
     await queued.look_up(context.pool, allowed if made else [], now, rail.name)
