@@ -45,6 +45,22 @@ async def _release(bank: FileBank, context: Context, merchant_id: UUID, payout_i
     await send_payouts(context)
 
 
+async def test_a_payment_that_has_left_the_queue_of_a_held_merchant_is_sent_by_no_other_bank(
+    own: Own,
+) -> None:
+    bank, payout_id = await _held_in_the_queue(own)
+    # The first step of the command. A worker runs before the second one, which holds the payout.
+    assert await bank.rail.books.withdraw([payout_id]) == [payout_id]
+    new = OtherBank()
+    bank.at += timedelta(hours=2)
+    context = with_bank(bank.context, new, bank.rail)
+    assert await send_payouts(context) == 1
+    row = await payout_row(own.context, payout_id)
+    assert (new.amounts, row["status"], row["held_at"], row["try_at"]) == ({}, "created", bank.at, None)
+    await _release(bank, context, own.merchant.merchant_id, payout_id)
+    assert new.amounts == {payout_id: CENTS}
+
+
 async def test_a_payout_that_a_worker_claims_meanwhile_is_not_held_because_a_bank_may_be_asked(
     own: Own,
 ) -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from cuota.core.payout.nacha import MOST_CENTS
 from cuota.db.payout import operator_list
 from cuota.flows.payout.days import days_now
 from cuota.flows.payout.send_payouts import send_payouts
 from flows.payout.test_bank_files import FileBank, on_monday
+from flows.payout.test_change_of_bank import OtherBank
+from flows.payout.test_held_again import hold
 from support.own_service import Own
 from support.payouts import make_payout, payout_row, returned_lines
+from support.rails.bank import with_bank
 
 
 async def test_a_payout_above_the_limit_waits_with_a_problem_and_the_next_payout_is_sent(own: Own) -> None:
@@ -47,3 +52,15 @@ async def test_a_large_payout_is_sent_with_iso_20022_and_stops_no_nacha_file_bef
     assert await iso.make() == ([2], 0)
     await send_payouts(nacha.context)
     assert (await payout_row(own.context, large))["status"] == "sent"
+
+
+async def test_a_hold_stops_a_payout_above_the_limit_also_after_a_change_of_the_bank(own: Own) -> None:
+    await on_monday(own)
+    bank, new = FileBank(own.context, "nacha"), OtherBank()
+    large = await make_payout(bank.context, own.merchant.merchant_id, MOST_CENTS + 1)
+    await send_payouts(bank.context)
+    bank.at += timedelta(minutes=1)
+    await hold(bank.context, own.merchant.merchant_id)
+    await send_payouts(with_bank(bank.context, new, bank.rail))
+    row = await payout_row(own.context, large)
+    assert (new.amounts, row["status"], row["held_at"], row["try_at"]) == ({}, "created", bank.at, None)

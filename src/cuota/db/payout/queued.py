@@ -1,4 +1,4 @@
-"""The payouts whose payments wait for a file, or are in a bank's report (the rail `files`)."""
+"""The payouts that a hold still stops when their file is made or they are sent again, and those in a bank's report."""
 
 from __future__ import annotations
 

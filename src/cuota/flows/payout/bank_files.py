@@ -16,7 +16,8 @@ async def make_files(context: Context, rail: FileBankRail, effective: date) -> t
     """Write all due files. Return their numbers, and how many payments were stopped.
 
     A payment is stopped if its merchant's payouts are held by now, or if the operator has rejected its account. No bank has seen it,
-    so it leaves the queue, and its payout is held until a person releases it.
+    so it leaves the queue, and its payout is held until a person releases it. A worker that looks the payout up between these two steps
+    also sees the hold, and sends nothing (`send_payouts`).
     """
     now = context.now()
     waiting = await queued.read(context.pool, await rail.books.queued())

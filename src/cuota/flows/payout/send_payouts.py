@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from cuota.core.payout.arrival import business_days_after, retry_at
 from cuota.core.payout.payout import PayoutStatus
-from cuota.db.payout import sending
+from cuota.db.payout import queued, sending
 from cuota.db.payout.sending import DuePayout
 from cuota.flows.context import Context
 from cuota.flows.merchant.seal_bank_account import bound_to
@@ -24,6 +24,8 @@ AT_ONCE = 8
 assert sending.LEASE.total_seconds() > BATCH / AT_ONCE * 2 * SECONDS
 NO_BANK_RAIL = "No bank rail is configured (CUOTA_BANK_RAIL): payouts are not sent and stay `created`."
 NEVER_ARRIVED = "the bank does not know this payout, although it was sent"
+CLAIMED = "another worker has claimed this payout"
+HELD = "the payout is held, and no bank knows it"
 log = logging.getLogger("cuota.work")
 
 
@@ -72,8 +74,9 @@ async def _ask(context: Context, rail: BoundedBankRail, due: DuePayout) -> tuple
                 return earlier, found
         if due.status is not PayoutStatus.CREATED:
             raise RailUnavailable(NEVER_ARRIVED)
+        await _stop_if_held(context, due, rail)
     if due.bank_rail != rail.name and not await sending.assign(context.pool, due, rail.name):
-        raise RailUnavailable("another worker has claimed this payout")
+        raise RailUnavailable(CLAIMED)
     bound = bound_to(due.account_id)
     return rail, await rail.send(
         BankOrder(
@@ -81,6 +84,19 @@ async def _ask(context: Context, rail: BoundedBankRail, due: DuePayout) -> tuple
             context.vault.decrypt(due.routing, bound), context.vault.decrypt(due.account, bound), due.arrival_date,
         )
     )  # fmt: skip
+
+
+async def _stop_if_held(context: Context, due: DuePayout, rail: BoundedBankRail) -> None:
+    """Hold a payout that no bank knows, if its merchant's payouts are held by now. Raises RailUnavailable if it must not be sent.
+
+    The beginning of a hold stops only payouts that no worker has claimed, because a claimed one may have reached a bank.
+    """
+    [payout] = await queued.read(context.pool, [due.payout_id])
+    if payout.tries != due.tries:
+        raise RailUnavailable(CLAIMED)
+    if await queued.must_wait(context.pool, payout):
+        await queued.hold(context.pool, payout, context.now(), due.bank_rail or rail.name)
+        raise RailUnavailable(HELD)
 
 
 def _rails_of(context: Context, due: DuePayout) -> Sequence[BoundedBankRail]:
