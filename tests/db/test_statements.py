@@ -55,6 +55,7 @@ ALLOWED = {
     "books._MERCHANT_BALANCES": "the operator's trial balance over all merchants, for amounts that belong to no order",
     "settlements._MERCHANTS": "finds every merchant whose money has settlement lines, for the operator's check; the later reads name each merchant",
     "sending._MERCHANTS_DUE": "finds the merchants with payouts to send",
+    "sending._MERCHANTS_ASKED": "finds the merchants with payouts to look up",
     "queued._READ": "finds the payouts of a bank file or a report, of all merchants",
     "disputes._MERCHANTS_DUE": "finds the merchants with due disputes",
     "disputes._ANYWHERE": "the operator's commands have only the dispute's id",

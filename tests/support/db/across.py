@@ -10,6 +10,7 @@ ACROSS = {
     "charges._MERCHANTS_DUE": "reads: finds the merchants with card refunds that are due; each claim then names one merchant",
     "card_events._MERCHANTS_DUE": "reads: finds the merchants with due events of card processors; each claim then names one merchant",
     "sending._MERCHANTS_DUE": "reads: finds the merchants with payouts that are due; each claim then names one merchant",
+    "sending._MERCHANTS_ASKED": "reads: finds the merchants with payouts to look up; each claim then names one merchant",
     "queued._READ": "reads: finds the payouts of a bank file or a report; each change then names one merchant",
     "disputes._MERCHANTS_DUE": "reads: finds the merchants with due disputes; each claim then names one merchant",
     "reviews._WAITING": "reads: the operator's list of waiting reviews, of all merchants or of one",

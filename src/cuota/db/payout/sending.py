@@ -14,14 +14,17 @@ from cuota.db.session import Session
 LEASE = timedelta(minutes=2)
 
 _MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM payouts WHERE try_at <= $1"
+# Without a rail that sends, only the payouts that a rail was asked to send are claimed, to look them up.
+_ASKED = "(p.bank_rail IS NOT NULL AND (p.status <> 'created' OR p.tries > 0))"
+_MERCHANTS_ASKED = f"SELECT DISTINCT p.merchant_id FROM payouts p WHERE p.try_at <= $1 AND {_ASKED}"
 # A claim sets try_at to the end of its lease. The UPDATE repeats the condition, because SKIP LOCKED alone claims some rows twice.
 # The first claim also stores the bank rail, before the bank is called: from then on, only this rail knows whether the payout was sent.
-_CLAIM = """
+_CLAIM = f"""
 WITH claimed AS (
     UPDATE payouts p SET try_at = $3, tries = least(p.tries + 1, 1000),
         bank_rail = CASE WHEN p.status = 'created' AND p.tries = 0 THEN coalesce(p.bank_rail, $5) ELSE p.bank_rail END FROM (
-        SELECT payout_id FROM payouts WHERE merchant_id = $1 AND try_at <= $2
-        ORDER BY try_at, number LIMIT $4 FOR UPDATE SKIP LOCKED
+        SELECT p.payout_id FROM payouts p WHERE p.merchant_id = $1 AND p.try_at <= $2 AND ($5::text IS NOT NULL OR {_ASKED})
+        ORDER BY p.try_at, p.number LIMIT $4 FOR UPDATE SKIP LOCKED
     ) due WHERE p.merchant_id = $1 AND p.payout_id = due.payout_id AND p.try_at <= $2
     RETURNING p.merchant_id, p.payout_id, p.number, p.status, p.amount, p.currency,
         coalesce(p.released_arrival, p.arrival_date) AS arrival_date, p.paid_at, p.account_id, p.tries, p.bank_rail
@@ -64,12 +67,13 @@ class DuePayout:
     merchant_name: str
 
 
-async def claim(session: Session, now: datetime, limit: int, bank_rail: str) -> list[DuePayout]:
+async def claim(session: Session, now: datetime, limit: int, bank_rail: str | None) -> list[DuePayout]:
     """Claim at most `limit` payouts that are due. The order of the merchants is random.
 
-    A payout that no rail was asked to send becomes one of the rail with this name.
+    A payout that no rail was asked to send becomes one of the rail with this name. Without a name, such payouts are not claimed.
     """
-    rows = await claim_across(session, _MERCHANTS_DUE, _CLAIM, now, LEASE, limit, bank_rail)
+    merchants = _MERCHANTS_ASKED if bank_rail is None else _MERCHANTS_DUE
+    rows = await claim_across(session, merchants, _CLAIM, now, LEASE, limit, bank_rail)
     return [
         DuePayout(
             row["merchant_id"], row["payout_id"], row["number"], PayoutStatus(row["status"]), row["amount"], row["currency"],

@@ -30,11 +30,14 @@ log = logging.getLogger("cuota.work")
 
 
 async def send_payouts(context: Context) -> int:
-    """Handle the payouts that are due. Return how many were claimed; none without a bank rail."""
+    """Handle the payouts that are due. Return how many were claimed; none without a bank rail.
+
+    If there are only kept rails, the payouts that they may have sent are looked up, and none is sent.
+    """
     rail = context.rails.bank
-    if rail is None:
+    if not context.rails.banks:
         return 0
-    claimed = await sending.claim(context.pool, context.now(), BATCH, rail.name)
+    claimed = await sending.claim(context.pool, context.now(), BATCH, None if rail is None else rail.name)
     places = asyncio.Semaphore(AT_ONCE)
 
     async def settle(due: DuePayout) -> None:
@@ -49,7 +52,7 @@ async def send_payouts(context: Context) -> int:
     return len(claimed)
 
 
-async def _settle_one(context: Context, rail: BoundedBankRail, due: DuePayout) -> None:
+async def _settle_one(context: Context, rail: BoundedBankRail | None, due: DuePayout) -> None:
     try:
         asked, answer = await _ask(context, rail, due)
     except RailUnavailable as problem:
@@ -61,19 +64,23 @@ async def _settle_one(context: Context, rail: BoundedBankRail, due: DuePayout) -
     await settle_payout(context, due, answer)
 
 
-async def _ask(context: Context, rail: BoundedBankRail, due: DuePayout) -> tuple[BoundedBankRail, BankAnswer]:
+async def _ask(
+    context: Context, rail: BoundedBankRail | None, due: DuePayout
+) -> tuple[BoundedBankRail, BankAnswer]:
     """Return the bank's answer, and the rail that gave it.
 
     An earlier attempt may have reached the bank, so the payout is looked up before it is sent again. Only the rail of that attempt
     knows, also if the settings name another rail by now.
     """
-    if due.status is not PayoutStatus.CREATED or due.tries > 1 or due.bank_rail != rail.name:
+    if rail is None or due.status is not PayoutStatus.CREATED or due.tries > 1 or due.bank_rail != rail.name:
         for earlier in _rails_of(context, due):
             found = await earlier.find(due.payout_id, due.amount)
             if found is not None:
                 return earlier, found
         if due.status is not PayoutStatus.CREATED:
             raise RailUnavailable(NEVER_ARRIVED)
+        if rail is None:
+            raise RailUnavailable(NO_BANK_RAIL)
         await _stop_if_held(context, due, rail)
     if due.bank_rail != rail.name and not await sending.assign(context.pool, due, rail.name):
         raise RailUnavailable(CLAIMED)
