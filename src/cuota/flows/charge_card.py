@@ -22,6 +22,8 @@ from cuota.rails.card.protocol import CardAnswer, CardHolder, CardOutcome, Charg
 from cuota.rails.unavailable import RailUnavailable
 
 RecordAnswer = Callable[[CardAnswer], Awaitable[Order]]
+# Given the time of the look-up that did not find a charge, returns whether the charge may be requested again.
+AllowRepeat = Callable[[datetime], Awaitable[bool]]
 # How long a consumer has to confirm a charge with the bank (3-D Secure). A checkout stays open for an hour by default.
 CONFIRM_WITHIN = timedelta(minutes=20)
 log = logging.getLogger("cuota.request")
@@ -100,17 +102,22 @@ async def _keep(context: Context, asked: ChargeRequest, answer: CardAnswer, reco
 
 
 async def look_up(
-    context: Context, asked: ChargeRequest, record: RecordAnswer, asked_at: datetime, *, paused: bool = False
+    context: Context,
+    asked: ChargeRequest,
+    record: RecordAnswer,
+    asked_at: datetime,
+    allow_repeat: AllowRepeat | None = None,
 ) -> bool:
     """Look up a charge without a final answer. If the rail does not know the charge, request it again under the same key.
 
-    `paused`: a dispute is open, so a charge that never arrived is not requested again until the dispute ends. A charge that the
-    consumer has not confirmed in CONFIRM_WITHIN is canceled. Returns False if there is no final answer yet.
+    `allow_repeat` says whether the charge may still be requested; None means that it always may. A charge that the consumer has not
+    confirmed in CONFIRM_WITHIN is canceled. Returns False if there is no final answer yet.
     """
+    looked_up_at = context.now()
     try:
         answer = await context.rails.card.find_charge(asked)
         if answer is None:
-            if paused:
+            if allow_repeat is not None and not await allow_repeat(looked_up_at):
                 return False
             await ask(context, asked, record)
             return True

@@ -12,7 +12,7 @@ import logging
 from datetime import timedelta
 from uuid import UUID
 
-from cuota.core.order.order import Order, Status
+from cuota.core.order.order import LOOK_UP_AFTER, Order, Status
 from cuota.core.refusal import Refused
 from cuota.core.risk.review import ReviewState
 from cuota.db.hosts import NodeLost
@@ -22,7 +22,7 @@ from cuota.db.pool import GONE
 from cuota.flows.checkout.leave_checkout import lapse_order
 from cuota.flows.context import Context
 from cuota.flows.order.expire_authorizations import expire_authorization
-from cuota.flows.plan.collect_installments import collect, wait_longer
+from cuota.flows.plan.collect_installments import collect
 from cuota.flows.plan.finish_pending import finish_pending
 from cuota.flows.risk.answer_review import decline_unanswered
 
@@ -95,5 +95,6 @@ async def _finish(context: Context, order: Order) -> bool:
         return True
     if await finish_pending(context, order, pending):
         return True
-    await wait_longer(context, order.merchant_id, order.order_id, order.charging)
+    now = context.now()
+    await due.step_aside(context.pool, order.merchant_id, order.order_id, now, now + LOOK_UP_AFTER)
     return False

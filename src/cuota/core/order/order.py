@@ -98,7 +98,7 @@ class Order:
     `version` increases with every save. `transfers` and `events` count the rows written so far, so that the numbers of ledger rows
     and events have no gaps. `fee` is the consumer's fee for the plan. `warned` counts the warnings sent before the
     authorization's end. `charging` is the charge for which the card rail has been called and has not answered, and
-    `charging_since` the time of the last call; until there is an answer, no other charge begins. `collect_at` is when the plan's
+    `charging_since` the time of the last request; until there is an answer, no other charge begins. `collect_at` is when the plan's
     next reminder or charge is due.
 
     `disputed` and `charged_back` are withheld from the merchant, for the consumer's dispute and for chargebacks. While any dispute

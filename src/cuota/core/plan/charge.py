@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
 
+# The reason of a failed charge that never reached the rail. It is not a decline.
+NEVER_SENT = "never_sent"
+
 
 class Origin(StrEnum):
     """Who started a charge. Only a scheduled charge is retried automatically after a failure."""

@@ -248,11 +248,6 @@ def _told_of_failure(
     return (Notice(new_id(), kind, item.number, item.total, day, send_at),)
 
 
-def wait_longer(order: Order, now: datetime) -> Outcome:
-    """Postpone the next lookup of an unanswered charge, so that other orders come first."""
-    return Outcome(order=replace(order, charging_since=now), at=now)
-
-
 def reschedule(order: Order, plan: Sequence[Installment], now: datetime) -> Outcome | None:
     """Correct `collect_at` if it differs from the plan. Return None if it is already correct."""
     if order.collect_at == next_at(plan):

@@ -8,16 +8,20 @@ from uuid import UUID
 
 from cuota.core.dispute.dispute import DisputeReason
 from cuota.core.order.job import CardRefund
-from cuota.core.plan.charge import Charge, Origin
+from cuota.core.plan.charge import NEVER_SENT, Charge, Origin
 from cuota.db.cluster.across import claim_across
 from cuota.db.plan.plans import CARD_JOIN, SAME_CARD
+from cuota.db.pool import Row
 from cuota.db.session import Session
 
-_PENDING = """SELECT c.charge_id, c.installment, c.amount, o.currency, c.card_token, c.card_brand, c.card_last4, c.origin,
-    p.first_day, p.time_zone, c.created_at, p.card_hash
+_CHARGE = """SELECT c.charge_id, c.installment, c.amount, o.currency, c.card_token, c.card_brand, c.card_last4, c.origin,
+    p.first_day, p.time_zone, c.created_at, p.card_hash, EXISTS (SELECT FROM disputes d
+        WHERE d.merchant_id = $1 AND d.order_id = $2 AND d.closed_at > c.created_at) AS disputed
     FROM charges c JOIN plans p ON p.merchant_id = $1 AND p.order_id = c.order_id
         JOIN orders o ON o.merchant_id = $1 AND o.order_id = c.order_id
-    WHERE c.merchant_id = $1 AND c.order_id = $2 AND c.state = 'pending'"""
+    WHERE c.merchant_id = $1 AND c.order_id = $2"""
+_PENDING = f"{_CHARGE} AND c.state = 'pending'"
+_NEVER_SENT = f"{_CHARGE} AND c.charge_id = $3 AND c.reason = '{NEVER_SENT}'"
 
 
 def left(merchant: str) -> str:
@@ -103,12 +107,16 @@ LEASE = timedelta(seconds=60)
 
 @dataclass(frozen=True, slots=True)
 class PendingCharge:
-    """A charge without a final answer yet, with the plan's first day, the consumer's time zone, and when it was recorded."""
+    """A charge without a final answer yet, with the plan's first day, the consumer's time zone, and when it was recorded.
+
+    `disputed`: a dispute about the order closed after the charge was recorded.
+    """
 
     charge: Charge
     first_day: date
     zone: str
     asked_at: datetime
+    disputed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,11 +172,35 @@ class SettledRefund:
 async def pending(session: Session, merchant_id: UUID, order_id: UUID) -> PendingCharge | None:
     """Return the charge that is in progress for an order, or None."""
     row = await session.fetchrow(_PENDING, merchant_id, order_id)
-    if row is None:
-        return None
-    charge_id, installment, amount, currency, token, brand, last4, origin, first_day, zone, at, card = row
+    return None if row is None else _charge_of(row)
+
+
+async def never_sent(
+    session: Session, merchant_id: UUID, order_id: UUID, charge_id: UUID
+) -> PendingCharge | None:
+    """Return a charge that was ended because it never reached the rail. None if this charge ended otherwise, or not yet."""
+    row = await session.fetchrow(_NEVER_SENT, merchant_id, order_id, charge_id)
+    return None if row is None else _charge_of(row)
+
+
+def _charge_of(row: Row) -> PendingCharge:
+    (
+        charge_id,
+        installment,
+        amount,
+        currency,
+        token,
+        brand,
+        last4,
+        origin,
+        first_day,
+        zone,
+        at,
+        card,
+        disputed,
+    ) = row
     charge = Charge(charge_id, installment, amount, currency, token, brand, last4, Origin(origin), card)
-    return PendingCharge(charge, first_day, zone, at)
+    return PendingCharge(charge, first_day, zone, at, disputed)
 
 
 async def keep_reference(

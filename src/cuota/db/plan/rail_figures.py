@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from cuota.core.plan.charge import NEVER_SENT
 from cuota.db.session import Session
 
 # Old card tokens do not name their rail. They belong to the active rail.
 _RAIL = "CASE WHEN strpos(card_token, ':') > 0 THEN split_part(card_token, ':', 1) ELSE $1::text END"
-_CHARGES = f"""SELECT {_RAIL} AS rail, count(*) AS charges, count(*) FILTER (WHERE state = 'failed') AS declined
+_CHARGES = f"""SELECT {_RAIL} AS rail, count(*) AS charges, count(*) FILTER (
+        WHERE state = 'failed' AND reason IS DISTINCT FROM '{NEVER_SENT}') AS declined
     FROM charges WHERE created_at > $2 GROUP BY 1"""
 _PENDING = f"""SELECT {_RAIL} AS rail, count(*) AS waiting, min(created_at) AS since
     FROM charges WHERE state = 'pending' AND created_at <= $2 GROUP BY 1"""

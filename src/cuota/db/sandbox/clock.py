@@ -10,6 +10,7 @@ from typing import Any
 
 import asyncpg
 
+from cuota.core.plan.charge import NEVER_SENT
 from cuota.db import hosts, service_role
 from cuota.db.pool import Connection
 from cuota.db.row_security import EVERYONE, SETTING
@@ -84,9 +85,9 @@ _DUE = "SELECT sum(rows) AS rows FROM ({}) counts".format(
         ]
     )
 )
-_PAID = """
+_PAID = f"""
 SELECT 'payment ' || CASE state WHEN 'succeeded' THEN 'received' ELSE 'failed' END AS what, count(*) AS rows
-    FROM charges WHERE settled_at = $1 AND origin <> 'checkout' GROUP BY state
+    FROM charges WHERE settled_at = $1 AND origin <> 'checkout' AND reason IS DISTINCT FROM '{NEVER_SENT}' GROUP BY state
 UNION ALL SELECT 'refund to a card ' || state, count(*) FROM card_refunds WHERE settled_at = $1 GROUP BY state
 UNION ALL SELECT 'message ' || replace(kind, '_', ' '), count(*) FROM messages WHERE settled_at = $1 GROUP BY kind
 UNION ALL SELECT 'payout created', count(*) FROM payouts WHERE closed_at = $1 GROUP BY status

@@ -23,14 +23,15 @@ from cuota.db.session import Session
 from cuota.flows.context import Context
 from cuota.flows.dispute.report_chargeback import report_chargeback
 from cuota.flows.plan.finish_pending import finish_pending
+from cuota.flows.plan.return_late_charge import return_late_charge
 from cuota.flows.settle import settle
 from cuota.rails.bounded import SECONDS
 from cuota.rails.card.protocol import CardEventKind
 
 BATCH = 20
 AT_ONCE = 8
-# A look-up calls the rail at most twice: it finds no charge and charges, or it finds an abandoned charge and cancels it. Even
-# the slowest rail finishes a batch before the lease of its claims ends.
+# A look-up calls the rail at most twice: it finds no charge and charges, it finds an abandoned charge and cancels it, or it finds a
+# late charge and refunds it. Even the slowest rail finishes a batch before the lease of its claims ends.
 assert card_events.LEASE.total_seconds() >= -(-BATCH // AT_ONCE) * 2 * SECONDS
 log = logging.getLogger("cuota.work")
 
@@ -76,6 +77,8 @@ async def apply_card_events(context: Context) -> int:
 async def _apply(context: Context, due: DueEvent) -> None:
     if due.kind == CardEventKind.CHARGE_CHANGED:
         await _look_at_charge(context, due)
+        if due.charge_id is not None:
+            await return_late_charge(context, due.merchant_id, due.order_id, due.charge_id)
     elif due.kind == CardEventKind.REFUND_FAILED:
         await _fail_refund(context, due)
     elif due.kind == CardEventKind.CARD_UPDATED:

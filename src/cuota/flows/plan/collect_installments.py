@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime
 from uuid import UUID
 
 from cuota.core.checkout.ending import Charging
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
-from cuota.core.plan import collection
+from cuota.core.plan import collection, unsent
 from cuota.core.plan.charge import Charge
-from cuota.db.order.orders import Found
-from cuota.db.plan import declines, plans
+from cuota.db.plan import charges, declines, plans
 from cuota.db.plan.charges import PendingCharge
 from cuota.db.plan.plans import Agreed
 from cuota.db.session import Session
 from cuota.flows import charge_card
-from cuota.flows.charge_card import RecordAnswer
+from cuota.flows.charge_card import AllowRepeat, RecordAnswer
 from cuota.flows.context import Context
 from cuota.flows.settle import settle
+from cuota.rails.bounded import SECONDS
 from cuota.rails.card.protocol import CardAnswer
 
+# A request that began before this time has ended, even if its call took as long as a call may take.
+assert unsent.SURE_AFTER.total_seconds() >= 10 * SECONDS
 ReadAgreed = Callable[[Session, UUID, UUID], Awaitable[Agreed | None]]
 
 
@@ -120,12 +123,53 @@ async def ask_for(
     return await charge_card.ask(context, asked, _recorder(context, merchant_id, order_id, charge))
 
 
-async def finish_collection(context: Context, order: Order, pending: PendingCharge) -> bool:
+async def finish_collection(
+    context: Context, merchant_id: UUID, order_id: UUID, pending: PendingCharge
+) -> bool:
     """Look up a charge without an answer, as a background job. Returns False if the card rail still has no answer."""
-    merchant_id, order_id, paused = order.merchant_id, order.order_id, order.paused_at is not None
     record = _recorder(context, merchant_id, order_id, pending.charge)
     asked = charge_card.request_again(pending, merchant_id, order_id)
-    return await charge_card.look_up(context, asked, record, pending.asked_at, paused=paused)
+    allow = _allow_repeat(context, merchant_id, order_id, pending.charge)
+    return await charge_card.look_up(context, asked, record, pending.asked_at, allow)
+
+
+@dataclass(frozen=True, slots=True)
+class _Unsent:
+    """A charge that the rail did not know, read again with everything that allows it. None if it has ended."""
+
+    agreed: Agreed
+    pending: PendingCharge | None
+
+    @property
+    def order(self) -> Order:
+        return self.agreed.order
+
+
+async def _read_unsent(session: Session, merchant_id: UUID, order_id: UUID) -> _Unsent | None:
+    agreed = await _read_to_charge(session, merchant_id, order_id)
+    # Read this after the order: if a dispute closes in between, the order's version is stale and nothing is saved.
+    pending = await charges.pending(session, merchant_id, order_id)
+    return None if agreed is None else _Unsent(agreed, pending)
+
+
+def _allow_repeat(context: Context, merchant_id: UUID, order_id: UUID, charge: Charge) -> AllowRepeat:
+    """Return a function that decides about a charge that the rail does not know: request it again, wait, or end it."""
+
+    async def allow(looked_up_at: datetime) -> bool:
+        def decide(read: _Unsent) -> Outcome | None:
+            agreed, pending, now = read.agreed, read.pending, context.now()
+            order, plan = agreed.order, agreed.plan
+            if order.charging != charge.charge_id or pending is None:
+                return None
+            known = {"refused": agreed.refused, "disputed": pending.disputed}
+            if unsent.may_repeat(order, plan, charge, now, **known):
+                return unsent.request_again(order, now)
+            return unsent.end(order, plan, charge, looked_up_at, now)
+
+        outcome = (await settle(context, merchant_id, order_id, decide, _read_unsent)).outcome
+        return outcome is not None and outcome.order.charging is not None
+
+    return allow
 
 
 async def look_at_collection(
@@ -161,13 +205,3 @@ def _recorder(context: Context, merchant_id: UUID, order_id: UUID, charge: Charg
         return (await settle(context, merchant_id, order_id, decide, plans.read)).order
 
     return record
-
-
-async def wait_longer(context: Context, merchant_id: UUID, order_id: UUID, charge_id: UUID) -> None:
-    """Put the order at the end of the queue, because the card rail has no answer yet."""
-
-    def decide(found: Found) -> Outcome | None:
-        recorded = found.order.charging != charge_id
-        return None if recorded else collection.wait_longer(found.order, context.now())
-
-    await settle(context, merchant_id, order_id, decide)

@@ -13,4 +13,4 @@ async def finish_pending(context: Context, order: Order, pending: PendingCharge)
     """Look up the order's charge and record its answer. Return False if the card rail still has no final answer."""
     if order.status is Status.CREATED:
         return await finish_charge(context, order.merchant_id, order.order_id, pending)
-    return await finish_collection(context, order, pending)
+    return await finish_collection(context, order.merchant_id, order.order_id, pending)

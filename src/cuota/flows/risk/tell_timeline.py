@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from cuota.core import money
 from cuota.core.instant import timestamp
 from cuota.core.plan.change import PlanChange
+from cuota.core.plan.charge import NEVER_SENT
 from cuota.db.order.story import Charged, Story, StoryEvent
 from cuota.db.risk.decisions import Made
 from cuota.db.risk.reviews import ReviewedOrder
@@ -51,7 +52,7 @@ def _change(each: PlanChange) -> str:
 def _charge(each: Charged, currency: str) -> str:
     results = {
         "succeeded": "paid",
-        "failed": f"declined ({each.reason})",
+        "failed": "never sent" if each.reason == NEVER_SENT else f"declined ({each.reason})",
         "pending": "charge sent, no answer yet",
     }
     amount = money.shown(each.amount, currency)

@@ -27,7 +27,7 @@ GAVE_UP = "gave-up"
 _WORKING = "We are asking your bank for a payment. Nothing is charged twice. This page shows the result."
 _PAUSED = (
     "This payment began before the dispute. If your bank has it, this page shows the result."
-    " Otherwise it is not made while the dispute is open."
+    " Otherwise it is not made."
 )
 
 
@@ -55,7 +55,8 @@ async def charging(request: Request, known: Known, detail: PlanDetail) -> PageCo
     if pending is not None and await charges.pending(context.pool, *ids) is None:
         after = await find_plan(context, known.consumer_id, *ids) or detail
         paid = after.shown.plan[pending.charge.installment - 1].paid
-        return see_other(plan_path(detail, "paid" if paid else "declined"))
+        unsent = await charges.never_sent(context.pool, *ids, pending.charge.charge_id)
+        return see_other(plan_path(detail, "paid" if paid else "declined" if unsent is None else "unsent"))
     text = _WORKING if shown.order.paused_at is None else _PAUSED
     return {"title": "A payment is being made right now", "texts": [text], "busy": True, "bank": None}
 

@@ -42,6 +42,10 @@ TOLD = {
     "nothing-left": ("Nothing is left to pay here.", "calm"),
     "changed": (manage_plan.CHANGED, "error"),
     "declined": (manage_plan.DECLINED, "error"),
+    "unsent": (
+        "Your payment did not reach your bank; nothing was charged. Here is your plan as it is now.",
+        "calm",
+    ),
     "other-card": (OTHER_CARD, "error"),
     "paused": (manage_plan.PAUSED, "calm"),
     "partly": (manage_plan.PARTLY, "error"),

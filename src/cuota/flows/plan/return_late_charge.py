@@ -1,0 +1,46 @@
+"""Refunds a charge that reached the card rail after Cuota had ended it as never sent."""
+
+from __future__ import annotations
+
+import logging
+from uuid import UUID, uuid5
+
+from cuota.core.checkout.ending import Charging
+from cuota.db.plan import charges
+from cuota.flows.charge_card import request_again
+from cuota.flows.context import Context
+from cuota.rails.card.protocol import CardOutcome, RefundRequest
+
+log = logging.getLogger("cuota.work")
+
+
+async def return_late_charge(context: Context, merchant_id: UUID, order_id: UUID, charge_id: UUID) -> None:
+    """Refund the charge at the rail if it was ended as never sent, but the rail has it now. The books do not change.
+
+    This may run again without harm: the key of the refund is always the same. Raises Charging if the rail has no final answer yet.
+    """
+    ended = await charges.never_sent(context.pool, merchant_id, order_id, charge_id)
+    if ended is None:
+        return
+    rail, asked = context.rails.card, request_again(ended, merchant_id, order_id)
+    answer = await rail.find_charge(asked)
+    if answer is not None and answer.outcome is CardOutcome.REQUIRES_ACTION:
+        answer = await rail.give_up(asked)
+        if answer.approved:
+            # The consumer confirmed at that moment. The next run refunds the charge.
+            raise Charging
+    if answer is None or answer.outcome is CardOutcome.DECLINED:
+        return
+    if not answer.final:
+        raise Charging
+    key = uuid5(charge_id, "late charge")
+    refunded = await rail.refund(
+        RefundRequest(key, charge_id, asked.token, asked.amount, merchant_id, order_id)
+    )
+    facts = {"orderId": str(order_id), "chargeId": str(charge_id), "reason": refunded.reason}
+    if not refunded.final:
+        raise Charging
+    if refunded.approved:
+        log.warning("a charge arrived after its end and was refunded", extra={"facts": facts})
+    else:
+        log.error("refund a charge that arrived after its end", extra={"facts": facts})

@@ -1,0 +1,87 @@
+"""A later payment whose request never reached the card rail is requested again, unless the payment has changed meanwhile."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+
+from cuota.core.plan.charge import NEVER_SENT
+from cuota.db.plan import rail_figures
+from cuota.db.verify.recalculate import verify
+from cuota.flows.plan.apply_card_events import apply_card_events
+from cuota.flows.plan.store_card_event import store_card_event
+from cuota.rails.card.protocol import CardEvent, CardEventKind, ChargeRequest
+from support.flows.unsent import agreed_of, at_the_network, second, unsent, work, work_until_sure
+from support.own_service import Own
+
+
+@pytest.mark.parametrize("scheduled", [True, False])
+async def test_an_unchanged_payment_is_requested_again_with_its_key(own: Own, *, scheduled: bool) -> None:
+    order = await unsent(own, scheduled=scheduled)
+    began = (await agreed_of(own, order)).order.charging
+    await work(own)
+    assert (await second(own, order)).charge_id == began
+    assert (await at_the_network(own))[0] == [2500, 2500]
+    assert (await verify(own.context.pool)).disagreements == []
+
+
+@pytest.mark.parametrize("scheduled", [True, False])
+async def test_a_payment_that_was_refunded_meanwhile_is_not_charged(own: Own, *, scheduled: bool) -> None:
+    order = await unsent(own, scheduled=scheduled)
+    assert (await own.auto_merchant.move(order, "refund", "100.00")).status_code == 200
+    await work_until_sure(own)
+    assert (await at_the_network(own))[0] == [2500]
+    assert (await agreed_of(own, order)).order.charging is None
+    assert (await verify(own.context.pool)).disagreements == []
+
+
+async def test_a_payment_that_became_smaller_is_charged_with_its_new_amount(own: Own) -> None:
+    order = await unsent(own, scheduled=True)
+    assert (await own.auto_merchant.move(order, "refund", "60.00")).status_code == 200
+    await work_until_sure(own)
+    assert (await second(own, order)).paid
+    charged, returned = await at_the_network(own)
+    assert (charged, returned) == ([1500, 2500], [])
+    assert (await verify(own.context.pool)).disagreements == []
+
+
+async def test_a_charge_that_was_never_sent_counts_as_no_decline_and_nobody_is_told(own: Own) -> None:
+    order = await unsent(own)
+    assert (await own.auto_merchant.move(order, "refund", "60.00")).status_code == 200
+    told = await own.context.pool.fetch("SELECT kind FROM messages ORDER BY created_at")
+    await work_until_sure(own)
+    rows = await own.context.pool.fetch("SELECT reason FROM charges WHERE state = 'failed'")
+    assert [row["reason"] for row in rows] == [NEVER_SENT]
+    agreed = await agreed_of(own, order)
+    assert (agreed.plan[1].failures, agreed.declined_at) == (0, ())
+    assert await own.context.pool.fetch("SELECT kind FROM messages ORDER BY created_at") == told
+    now = own.context.now()
+    counted = await rail_figures.figures(own.context.pool, "sandbox", now - timedelta(days=1), now)
+    assert counted["sandbox"].declined == 0
+
+
+async def test_while_a_request_may_still_be_on_its_way_the_charge_does_not_end(own: Own) -> None:
+    order = await unsent(own)
+    began = (await agreed_of(own, order)).order.charging
+    assert (await own.auto_merchant.move(order, "refund", "100.00")).status_code == 200
+    await work(own)
+    assert (await agreed_of(own, order)).order.charging == began
+
+
+async def test_a_charge_that_arrives_after_its_end_goes_back_to_the_card(own: Own) -> None:
+    order = await unsent(own)
+    ids = own.auto_merchant.merchant_id, UUID(order["orderId"])
+    row = (await own.context.pool.fetch("SELECT * FROM charges WHERE state = 'pending'"))[0]
+    assert (await own.auto_merchant.move(order, "refund", "100.00")).status_code == 200
+    await work_until_sure(own)
+    late = ChargeRequest(row["charge_id"], row["card_token"], row["amount"], "USD", *ids)
+    assert (await own.context.rails.card.charge(late)).approved
+    for name in ("evt_1", "evt_2"):
+        told = CardEvent(name, CardEventKind.CHARGE_CHANGED, own.context.now(), *ids, late.key)
+        await store_card_event(own.context, "sandbox", told)
+        assert await apply_card_events(own.context) == 1
+    charged, returned = await at_the_network(own)
+    assert (charged, returned) == ([2500, 2500], [2500])
+    assert (await verify(own.context.pool)).disagreements == []
