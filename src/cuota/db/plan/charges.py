@@ -184,21 +184,8 @@ async def never_sent(
 
 
 def _charge_of(row: Row) -> PendingCharge:
-    (
-        charge_id,
-        installment,
-        amount,
-        currency,
-        token,
-        brand,
-        last4,
-        origin,
-        first_day,
-        zone,
-        at,
-        card,
-        disputed,
-    ) = row
+    charge_id, installment, amount, currency, token, brand, last4, origin, *rest = row
+    first_day, zone, at, card, disputed = rest
     charge = Charge(charge_id, installment, amount, currency, token, brand, last4, Origin(origin), card)
     return PendingCharge(charge, first_day, zone, at, disputed)
 
