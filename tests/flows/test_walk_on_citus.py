@@ -168,8 +168,8 @@ async def test_disputes_chargebacks_and_payouts_have_the_same_results_as_on_one_
         for each, amount in ((order, "100.00"), (charged_back, "80.00")):
             assert (await shop.move(each, "capture", amount)).status_code == 200
         ids = shop.merchant_id, UUID(order["orderId"])
-        dispute = await open_dispute(context, *ids, DisputeReason.NOT_RECEIVED, 4000, "Nothing came.")
         await notice_return(context, *ids, "UPS", "1Z999")
+        dispute = await open_dispute(context, *ids, DisputeReason.NOT_RECEIVED, 4000, "Nothing came.")
         assert (await shop.move(order, "refund", "10.00")).status_code == 200
         await submit_evidence(context, shop.merchant_id, dispute.dispute_id, "It was delivered.")
         await decide_dispute(context, shop.merchant_id, dispute.dispute_id, for_consumer=True)

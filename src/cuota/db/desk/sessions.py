@@ -24,10 +24,13 @@ _USE_LINK = """UPDATE desk_links SET used_at = $3
     WHERE merchant_id = $1 AND link_id = $2 AND used_at IS NULL AND ends_at > $3 RETURNING person_id, one_step"""
 _MERCHANTS_WITH_MAIL = "SELECT DISTINCT merchant_id FROM desk_links WHERE mail_at <= $1"
 # This claims the mail. If this process dies, the mail is retried later.
-_MAIL = """UPDATE desk_links SET mail_at = $3, tries = tries + 1
-    WHERE merchant_id = $1 AND (merchant_id, link_id) IN (SELECT merchant_id, link_id FROM desk_links
-        WHERE merchant_id = $1 AND mail_at <= $2 ORDER BY mail_at LIMIT $4 FOR UPDATE SKIP LOCKED) AND mail_at <= $2
-    RETURNING merchant_id, link_id, person_id, ends_at, tries"""
+# MATERIALIZED, because a subquery that PostgreSQL repeats for each row claims more than its LIMIT.
+_MAIL = """WITH due AS MATERIALIZED (
+    SELECT link_id FROM desk_links WHERE merchant_id = $1 AND mail_at <= $2 ORDER BY mail_at LIMIT $4 FOR UPDATE SKIP LOCKED
+)
+UPDATE desk_links l SET mail_at = $3, tries = tries + 1 FROM due
+    WHERE l.merchant_id = $1 AND l.link_id = due.link_id AND l.mail_at <= $2
+    RETURNING l.merchant_id, l.link_id, l.person_id, l.ends_at, l.tries"""
 _MAILED = "UPDATE desk_links SET mail_at = NULL WHERE merchant_id = $1 AND link_id = $2"
 _OPEN = """INSERT INTO desk_sessions
     (merchant_id, session_hash, session_id, person_id, created_at, seen_at, ends_at, proved_at, one_step, browser, address)

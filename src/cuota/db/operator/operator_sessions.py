@@ -21,9 +21,11 @@ _LINK = """SELECT link_id, person_id, ends_at, one_step, tries, emergency FROM o
 _USE_LINK = """UPDATE operator_links SET used_at = $2 WHERE link_id = $1 AND used_at IS NULL AND ends_at > $2
     RETURNING one_step"""
 # This claims the mail. If this process dies, the mail is retried later.
-_MAIL = """UPDATE operator_links SET mail_at = $2, tries = tries + 1
-    WHERE link_id IN (SELECT link_id FROM operator_links WHERE mail_at <= $1 ORDER BY mail_at LIMIT $3 FOR UPDATE SKIP LOCKED)
-    RETURNING link_id, person_id, ends_at, tries"""
+_MAIL = """WITH due AS MATERIALIZED (
+    SELECT link_id FROM operator_links WHERE mail_at <= $1 ORDER BY mail_at LIMIT $3 FOR UPDATE SKIP LOCKED
+)
+UPDATE operator_links l SET mail_at = $2, tries = tries + 1 FROM due WHERE l.link_id = due.link_id AND l.mail_at <= $1
+    RETURNING l.link_id, l.person_id, l.ends_at, l.tries"""
 _MAILED = "UPDATE operator_links SET mail_at = NULL WHERE link_id = $1"
 _OPEN = """INSERT INTO operator_sessions
     (session_hash, session_id, person_id, created_at, seen_at, ends_at, proved_at, one_step, browser, address)

@@ -51,10 +51,10 @@ SELECT f.merchant_id FROM {_MERCHANTS} f CROSS JOIN LATERAL (SELECT 1 FROM deliv
 # The deliveries of `held`.
 _HELD = """deliveries d USING held h WHERE d.merchant_id = $1 AND d.order_id = h.order_id
         AND d.receiver = h.receiver AND d.sequence = h.sequence"""
-# Remembers that deliveries of this age may be missing (deleted_deliveries.py), under a condition.
-_MARK = f"""retention AS r (merchant_id, term, order_id, at)
-    SELECT $1, '{deleted_deliveries.TERM}', '{ZERO}', $2{{}}
-    ON CONFLICT (merchant_id, term) DO UPDATE SET at = excluded.at WHERE r.at < excluded.at"""
+# Remembers that deliveries of this age may be missing (deleted_deliveries.py).
+_LATER = "ON CONFLICT (merchant_id, term) DO UPDATE SET at = excluded.at WHERE r.at < excluded.at"
+_MISSING = f"""INSERT INTO retention AS r (merchant_id, term, order_id, at)
+    VALUES ($1, '{deleted_deliveries.TERM}', '{ZERO}', $2) {_LATER}"""
 # Deletes a batch of attempts. A delivered delivery is deleted with its last attempt: the attempts find it, so it needs no index of its
 # own. If another statement has locked the delivery, its attempts stay too, so that a later batch finds it again. A delivery that is
 # being sent again is pending, and stays.
@@ -78,7 +78,9 @@ _ATTEMPTS = f"""WITH batch AS MATERIALIZED (
 ), gone AS (
     DELETE FROM {_HELD}
 ), marked AS (
-    INSERT INTO {_MARK.format(" WHERE EXISTS (SELECT FROM held)")}
+    INSERT INTO retention AS r (merchant_id, term, order_id, at)
+    SELECT $1, '{deleted_deliveries.TERM}', '{ZERO}', $2 WHERE EXISTS (SELECT FROM held)
+    {_LATER}
 )
 DELETE FROM delivery_attempts a USING batch b WHERE a.merchant_id = $1 AND a.order_id = b.order_id
     AND a.receiver = b.receiver AND a.sequence = b.sequence AND a.number = b.number
@@ -112,7 +114,6 @@ _LEFT = f"""WITH held AS MATERIALIZED (
     ORDER BY d.order_id, d.receiver, d.sequence FOR UPDATE OF d
 )
 DELETE FROM {_HELD} RETURNING 1"""
-_MISSING = f"INSERT INTO {_MARK.format('')}"
 _OLD_CONSUMERS = """SELECT consumer_id, updated_at FROM consumers WHERE updated_at < $1 AND updated_at > $2
     ORDER BY updated_at LIMIT $3"""
 _WITH_PLANS = "SELECT DISTINCT consumer_id FROM plans WHERE consumer_id = ANY ($1::uuid[])"
