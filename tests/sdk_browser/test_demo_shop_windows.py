@@ -50,8 +50,7 @@ async def test_a_shopper_who_cancels_in_the_popup_and_tries_again_with_a_double_
     await page.get_by_role("link", name="See the shop's side of it").click()
     await expect(page.locator("main")).to_contain_text("Pay in four, on our page")
     await page.get_by_role("link", name="Orders", exact=True).click()
-    statuses = await page.locator(".orders .state").all_inner_texts()
-    assert statuses == ["Approved", "Abandoned"]
+    await expect(page.locator(".orders .state")).to_have_text(["Approved", "Abandoned"])
 
 
 async def test_a_virtual_card_from_the_modal_is_charged_and_refunded_like_any_other_card(
