@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from cuota.core.consumer import Profile
 from cuota.core.installment import Installment
-from cuota.core.plan.agreement_values import read_values, values_of
+from cuota.core.plan.agreement_values import AgreedPayment, AgreementValues, cost_of, read_values
 from cuota.core.plan.agreement_words import NEWEST, paragraphs_of
 
 
@@ -51,7 +51,10 @@ def agreement(
 
     `creditor` is the lender's name and postal address, `page` the address of the account page.
     """
-    values = values_of(NEWEST, provider, merchant, who, plan, currency, authorization_days, creditor, page)
+    payments = tuple(AgreedPayment(item.total, item.due_on) for item in plan)
+    values = AgreementValues(
+        NEWEST, who.name, merchant, provider, creditor, page, authorization_days, currency, payments, cost_of(plan)
+    )  # fmt: skip
     return _written(values.stored)
 
 

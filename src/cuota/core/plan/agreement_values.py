@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from cuota.core.consumer import Profile
 from cuota.core.installment import Installment
 from cuota.core.plan.finance import terms
 
@@ -82,24 +81,6 @@ def cost_of(plan: Sequence[Installment]) -> DisclosedCost | None:
     if not box.finance_charge:
         return None
     return DisclosedCost(box.finance_charge, str(box.apr), box.amount_financed, box.total_of_payments)
-
-
-def values_of(
-    version: int,
-    provider: str,
-    merchant: str,
-    who: Profile,
-    plan: Sequence[Installment],
-    currency: str,
-    authorization_days: int,
-    creditor: str,
-    page: str,
-) -> AgreementValues:
-    """Return the values of the agreement for one plan."""
-    payments = tuple(AgreedPayment(item.total, item.due_on) for item in plan)
-    return AgreementValues(
-        version, who.name, merchant, provider, creditor, page, authorization_days, currency, payments, cost_of(plan)
-    )  # fmt: skip
 
 
 def read_values(stored: str) -> AgreementValues:

@@ -6,7 +6,14 @@ A value of another shape may be anything, such as a name or a card number in the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+
+from cuota.core.dispute.dispute import DisputeKind, DisputeOutcome, DisputeStatus
+from cuota.core.order.event import EVENT_TYPES, TEST_EVENT
+from cuota.core.order.order import Status
+from cuota.core.payout.line import LineType
+from cuota.core.payout.payout import PayoutStatus
+from cuota.core.payout.terms import RefundFee
 
 ValueShape = Callable[[str], object]
 
@@ -25,10 +32,7 @@ _ZONE = re.compile(r"UTC|[A-Z][A-Za-z]{1,15}(?:/[A-Z][A-Za-z_-]{1,30}){1,2}", re
 _CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
 _HASH = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _CURSOR = re.compile(r"[A-Za-z0-9_+/-]{20,200}={0,2}", re.ASCII)
-_STATES = frozenset(
-    ["Created", "Approved", "Declined", "Abandoned", "open", "under_review", "won", "lost", "appealed", "closed", "created",
-     "sent", "paid", "returned", "ok"]
-)  # fmt: skip
+_STATES = frozenset([*Status, *DisputeStatus, *PayoutStatus, "ok"])
 _HTTP = re.compile(r"[1-9][0-9]{2}", re.ASCII)
 _FLAG = frozenset({"true", "false"})
 
@@ -64,15 +68,12 @@ def _fields(shape: ValueShape, names: str) -> dict[str, ValueShape]:
     return dict.fromkeys(names.split(), shape)
 
 
-def _words(names: str, words: str) -> dict[str, ValueShape]:
-    return _fields(frozenset(words.split()).__contains__, names)
+def _words(names: str, words: Iterable[str]) -> dict[str, ValueShape]:
+    return _fields(frozenset(words).__contains__, names)
 
 
-_TYPES = """adjustment authorization.expired authorization.expiring bank_account.changed capture capture.completed
-capture.rejected checkout dispute.appealed dispute.closed dispute.evidence_due dispute.lost dispute.opened dispute.submitted
-dispute.won dispute_lost dispute_released dispute_withheld fee fee_returned order.abandoned order.approved order.created
-order.declined order.rejected payout.created payout.paid payout.returned payout.sent payout_returned refund refund.completed
-refund.rejected reserve_held reserve_released return.noticed void.completed void.rejected webhook.test"""
+# "checkout" is the type of a checkout of the SMI.
+_TYPES = (*(each.name for each in EVENT_TYPES), TEST_EVENT, *LineType, "checkout")
 # The fields whose numbers and texts are kept, if they have this shape.
 SHAPES: dict[str, ValueShape] = {
     **_fields(
@@ -103,17 +104,20 @@ SHAPES: dict[str, ValueShape] = {
     **_fields(_CLOCK.fullmatch, "cutoff"),
     **_fields(_ZONE.fullmatch, "timeZone"),
     **_fields(_HASH.fullmatch, "sha256"),
-    **_words("refundFee", "kept pro_rata returned"),
-    **_words("paymentState", "NONE AUTHORIZED PARTIALLY_CAPTURED CAPTURED VOIDED EXPIRED"),
+    **_words("refundFee", RefundFee),
+    **_words("paymentState", ["NONE", "AUTHORIZED", "PARTIALLY_CAPTURED", "CAPTURED", "VOIDED", "EXPIRED"]),
     **_fields(_status, "status orderStatus disputeStatus"),
-    **_words("outcome", "won lost withdrawn resolved"),
-    **_words("kind", "dispute chargeback"),
+    **_words("outcome", DisputeOutcome),
+    **_words("kind", DisputeKind),
     **_words("type", _TYPES),
-    **_words("operation", "capture void refund AuthorizeOrder CaptureOrder VoidOrder RefundOrder"),
-    **_words("acceptedByProfile", "lenient"),
-    **_words("integrationType", "api virtual_card"),
-    **_words("checkoutFlow", "standard express"),
-    **_words("display", "popup iframe redirect"),
+    **_words(
+        "operation",
+        ["capture", "void", "refund", "AuthorizeOrder", "CaptureOrder", "VoidOrder", "RefundOrder"],
+    ),
+    **_words("acceptedByProfile", ["lenient"]),
+    **_words("integrationType", ["api", "virtual_card"]),
+    **_words("checkoutFlow", ["standard", "express"]),
+    **_words("display", ["popup", "iframe", "redirect"]),
 }
 # The fields of our own refusals and warnings, in which we write the values.
 OURS: dict[str, ValueShape] = {

@@ -11,6 +11,5 @@ from cuota.flows.plan.collect_installments import finish_collection
 
 async def finish_pending(context: Context, order: Order, pending: PendingCharge) -> bool:
     """Look up the order's charge and record its answer. Return False if the card rail still has no final answer."""
-    if order.status is Status.CREATED:
-        return await finish_charge(context, order.merchant_id, order.order_id, pending)
-    return await finish_collection(context, order.merchant_id, order.order_id, pending)
+    finish = finish_charge if order.status is Status.CREATED else finish_collection
+    return await finish(context, order.merchant_id, order.order_id, pending)
