@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
-from uuid import UUID, uuid4
 
 import pytest
 
@@ -12,21 +11,12 @@ from cuota.db.plan import charges
 from cuota.db.plan.charges import failed_refunds
 from cuota.db.verify.recalculate import verify
 from cuota.flows.order.return_money import return_money
-from cuota.flows.plan.apply_card_events import apply_card_events
-from cuota.flows.plan.store_card_event import store_card_event
-from cuota.rails.card.protocol import CardEvent, CardEventKind
+from cuota.rails.card.protocol import CardEventKind
+from support.flows.processor import charged_back, happens
 from support.own_service import Own
 
 BALANCES = """SELECT account, sum(cents)::bigint AS cents FROM (SELECT debit AS account, amount AS cents FROM transfers
     UNION ALL SELECT credit, -amount FROM transfers) t GROUP BY 1 HAVING sum(cents) <> 0"""
-
-
-async def happens(own: Own, order: dict[str, Any], kind: CardEventKind, **more: Any) -> None:
-    """Let the processor report an event about the order."""
-    ids = own.auto_merchant.merchant_id, UUID(order["orderId"])
-    event = CardEvent(f"evt_{uuid4()}", kind, own.context.now(), *ids, **more)
-    assert await store_card_event(own.context, "sandbox", event)
-    assert await apply_card_events(own.context) == 1
 
 
 async def disputed(
@@ -37,20 +27,8 @@ async def disputed(
     reason: str = "credit_not_processed",
 ) -> None:
     """Open and close a chargeback of the first payment."""
-    [row] = await own.context.pool.fetch("SELECT charge_id FROM charges ORDER BY created_at LIMIT 1")
     for status in statuses:
-        closed = status in {"won", "lost"}
-        await happens(
-            own,
-            order,
-            CardEventKind.DISPUTE_CLOSED if closed else CardEventKind.DISPUTE_OPENED,
-            charge_id=row["charge_id"],
-            amount=cents,
-            reason=reason,
-            reference=f"dp_{cents}",
-            status=status,
-            respond_by=own.context.now() + timedelta(days=9),
-        )
+        await charged_back(own, order, f"dp_{cents}", cents, status, reason)
 
 
 async def refund_states(own: Own) -> list[tuple[str, int]]:

@@ -18,36 +18,15 @@ from cuota.flows.dispute.open_dispute import open_dispute
 from cuota.flows.order.pay_refund_otherwise import pay_refund_otherwise
 from cuota.flows.order.return_money import return_money
 from cuota.flows.plan import manage_plan
-from cuota.flows.plan.apply_card_events import apply_card_events
 from cuota.flows.plan.limit_asks import Asker
-from cuota.flows.plan.store_card_event import store_card_event
-from cuota.rails.card.protocol import CardEvent, CardEventKind
+from cuota.rails.card.protocol import CardEventKind
 from cuota.web.pages.account.view import return_words
+from support.flows.processor import charged_back, happens
 from support.makers import complete
 from support.own_service import Own
 
 PHONE = "2125550187"
-FRAUD, NO_CREDIT = "fraudulent", "credit_not_processed"
-
-
-async def happens(own: Own, order: dict[str, Any], kind: CardEventKind, **more: Any) -> None:
-    """Let the processor report an event about the order."""
-    ids = own.auto_merchant.merchant_id, UUID(order["orderId"])
-    event = CardEvent(f"evt_{own.context.new_id()}", kind, own.context.now(), *ids, **more)
-    assert await store_card_event(own.context, "sandbox", event)
-    assert await apply_card_events(own.context) == 1
-
-
-async def charged_back(
-    own: Own, order: dict[str, Any], name: str, cents: int, status: str, reason: str = FRAUD, payment: int = 1
-) -> None:
-    """Open the chargeback `name` of a payment, or close it as won or lost."""
-    row = await own.context.pool.fetchrow("SELECT charge_id FROM charges WHERE installment = $1", payment)
-    assert row is not None
-    kind = CardEventKind.DISPUTE_CLOSED if status in {"won", "lost"} else CardEventKind.DISPUTE_OPENED
-    ends = own.context.now() + timedelta(days=9)
-    about = {"charge_id": row["charge_id"], "amount": cents, "reason": reason, "reference": name}
-    await happens(own, order, kind, **about, status=status, respond_by=ends)
+NO_CREDIT = "credit_not_processed"
 
 
 async def withheld(own: Own, kind: str = "chargeback") -> list[int]:

@@ -59,7 +59,7 @@ def open_chargeback(
     is reduced by the same amount.
     """
     item = _paid_by(plan, report.charge_id)
-    asked = report.amount - claims.replaced(report.charge_id, report.reason, report.amount)
+    asked = report.amount - claims.replaced(report)
     held = sum(each.withheld for each in claims.beside(report.charge_id))
     part = max(0, min(item.amount - held, asked, order.refundable)) if item else 0
     taken = claims.taken_back
@@ -146,7 +146,7 @@ class _Parts:
 def _parts(order: Order, dispute: Dispute, item: Installment | None, claims: Claims) -> _Parts:
     if item is None:
         return _Parts(0, 0, 0, dispute.amount)
-    missing = claims.replaced(dispute.charge_id, dispute.reason, dispute.amount, dispute)
+    missing = claims.replaced(dispute)
     amount = dispute.amount - missing
     lent = sum(each.withheld for each in claims.beside(dispute.charge_id, dispute.dispute_id))
     # This includes the amount that the merchant captured after the chargeback was opened.

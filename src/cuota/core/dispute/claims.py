@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
+from typing import Protocol
 from uuid import UUID
 
 from cuota.core.dispute.dispute import (
@@ -25,6 +26,22 @@ from cuota.core.order.event import Event
 from cuota.core.order.job import CardRefund
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
+
+
+class Chargeback(Protocol):
+    """A chargeback that is open, or that the card processor reports now. `amount` is in cents."""
+
+    @property
+    def charge_id(self) -> UUID | None:
+        """The charge that the card network took back."""
+
+    @property
+    def reason(self) -> DisputeReason:
+        """The network's reason."""
+
+    @property
+    def amount(self) -> int:
+        """The cents that the network took back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +79,7 @@ class Claims:
         for each in self.chargebacks:
             if each.charge_id is not None:
                 # A charge can have several chargebacks, each of a part.
-                replaced = self.replaced(each.charge_id, each.reason, each.amount, each)
-                taken[each.charge_id] += max(each.amount - replaced, each.withheld)
+                taken[each.charge_id] += max(each.amount - self.replaced(each), each.withheld)
         return dict(taken)
 
     @property
@@ -82,22 +98,20 @@ class Claims:
             each for each in self.chargebacks if each.charge_id == charge_id and each.dispute_id != dispute_id
         ]
 
-    def replaced(
-        self, charge_id: UUID | None, reason: DisputeReason, amount: int, opened: Dispute | None = None
-    ) -> int:
+    def replaced(self, about: Chargeback) -> int:
         """Return the cents of a chargeback that replace refunds of the shop which did not arrive. The shop has paid them already.
 
-        `opened` is the chargeback if it is open already. A refund counts for the oldest of several chargebacks.
+        A refund counts for the oldest of several open chargebacks; one that is only reported is the newest.
         """
-        if reason is not DisputeReason.NOT_REFUNDED:
+        if about.reason is not DisputeReason.NOT_REFUNDED:
             return 0
-        missing = [each for each in (*self.unsent, *self.paid_otherwise) if each.charge_id == charge_id]
+        missing = [each for each in (*self.unsent, *self.paid_otherwise) if each.charge_id == about.charge_id]
         left = sum(each.amount for each in missing)
-        for each in self.beside(charge_id):
-            if each == opened:
+        for each in self.beside(about.charge_id):
+            if each == about:
                 break
-            left -= each.amount if each.reason is reason else 0
-        return max(0, min(amount, left))
+            left -= each.amount if each.reason is about.reason else 0
+        return max(0, min(about.amount, left))
 
 
 def planned(plan: Sequence[Installment], changes: Sequence[Installment]) -> tuple[Installment, ...]:
