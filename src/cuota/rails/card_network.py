@@ -119,10 +119,12 @@ SELECT $1, $2, $3, $4, $5, 'pending', $6, $7, $8 FROM room RETURNING clearing_id
 _TAKE_OVER = """UPDATE issuing_simulator.clearings SET lease = $2, try_at = $4
     WHERE clearing_id = $1 AND state = 'pending' AND try_at <= $3 RETURNING clearing_id"""
 _DUE = f"""
+WITH due AS MATERIALIZED (
+    SELECT clearing_id FROM issuing_simulator.clearings WHERE try_at <= $1 ORDER BY try_at LIMIT $3 FOR UPDATE SKIP LOCKED
+)
 UPDATE issuing_simulator.clearings c SET lease = gen_random_uuid(), try_at = $2
-FROM issuing_simulator.authorizations a, issuing_simulator.cards k
-WHERE c.clearing_id IN (SELECT clearing_id FROM issuing_simulator.clearings WHERE try_at <= $1
-        ORDER BY try_at LIMIT $3 FOR UPDATE SKIP LOCKED)
+FROM due, issuing_simulator.authorizations a, issuing_simulator.cards k
+WHERE c.clearing_id = due.clearing_id
     AND c.try_at <= $1 AND a.authorization_id = c.authorization_id AND k.key = a.key
 RETURNING {_COLUMNS}, k.merchant_id, k.order_id, c.try_at
 """

@@ -54,7 +54,8 @@ async def claim_across(
     """Claim at most `limit` rows that are due, of all merchants. The order of the merchants is random.
 
     `due` finds the merchants ($1 is now). `claim` claims rows of one merchant: $1 the merchant, $2 now, $3 the end of the lease,
-    $4 the maximum number of rows, and then `more`.
+    $4 the maximum number of rows, and then `more`. It chooses its rows in a CTE: PostgreSQL may run a subquery again for each row of a
+    join, and then takes more rows than the limit (tests/db/test_claims.py).
     """
     found: list[Any] = []
     if known := _known(session, due):

@@ -16,10 +16,12 @@ _ADD = """INSERT INTO desk_notices (merchant_id, notice_id, kind, email, facts, 
     VALUES ($1, $2, $3, $4, $5::text::json, $6, $6)"""
 _MERCHANTS_WITH_NOTICES = "SELECT DISTINCT merchant_id FROM desk_notices WHERE mail_at <= $1"
 # This claims the mail. If this process dies, the mail is retried later.
-_CLAIM = """UPDATE desk_notices SET mail_at = $3, tries = tries + 1
-    WHERE merchant_id = $1 AND (merchant_id, notice_id) IN (SELECT merchant_id, notice_id FROM desk_notices
-        WHERE merchant_id = $1 AND mail_at <= $2 ORDER BY mail_at LIMIT 20 FOR UPDATE SKIP LOCKED) AND mail_at <= $2
-    RETURNING notice_id, kind, email, facts::text AS facts, created_at, tries"""
+_CLAIM = """WITH due AS MATERIALIZED (
+    SELECT notice_id FROM desk_notices WHERE merchant_id = $1 AND mail_at <= $2 ORDER BY mail_at LIMIT 20 FOR UPDATE SKIP LOCKED
+)
+UPDATE desk_notices n SET mail_at = $3, tries = tries + 1 FROM due
+    WHERE n.merchant_id = $1 AND n.notice_id = due.notice_id AND n.mail_at <= $2
+    RETURNING n.notice_id, n.kind, n.email, n.facts::text AS facts, n.created_at, n.tries"""
 _SENT = "UPDATE desk_notices SET mail_at = NULL WHERE merchant_id = $1 AND notice_id = $2"
 _MERCHANTS_WITH_OLD = "SELECT DISTINCT merchant_id FROM desk_notices WHERE created_at < $1"
 _FORGET = deleting("desk_notices", "notice_id", "created_at < $2", of_merchant=True)

@@ -24,7 +24,6 @@ _USE_LINK = """UPDATE desk_links SET used_at = $3
     WHERE merchant_id = $1 AND link_id = $2 AND used_at IS NULL AND ends_at > $3 RETURNING person_id, one_step"""
 _MERCHANTS_WITH_MAIL = "SELECT DISTINCT merchant_id FROM desk_links WHERE mail_at <= $1"
 # This claims the mail. If this process dies, the mail is retried later.
-# MATERIALIZED, because a subquery that PostgreSQL repeats for each row claims more than its LIMIT.
 _MAIL = """WITH due AS MATERIALIZED (
     SELECT link_id FROM desk_links WHERE merchant_id = $1 AND mail_at <= $2 ORDER BY mail_at LIMIT $4 FOR UPDATE SKIP LOCKED
 )

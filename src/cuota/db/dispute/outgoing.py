@@ -18,11 +18,12 @@ LEASE = timedelta(seconds=120)
 _MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM dispute_evidence WHERE send_at <= $1"
 # A claim sets send_at to the end of its lease. The UPDATE repeats the condition, because SKIP LOCKED alone claims some rows twice.
 _CLAIM = """
-WITH claimed AS (
-    UPDATE dispute_evidence e SET send_at = $3, tries = least(tries + 1, 1000) FROM (
-        SELECT dispute_id, evidence_id FROM dispute_evidence WHERE merchant_id = $1 AND send_at <= $2
-        ORDER BY send_at LIMIT $4 FOR UPDATE SKIP LOCKED
-    ) due WHERE e.merchant_id = $1 AND e.dispute_id = due.dispute_id AND e.evidence_id = due.evidence_id AND e.send_at <= $2
+WITH due AS MATERIALIZED (
+    SELECT dispute_id, evidence_id FROM dispute_evidence WHERE merchant_id = $1 AND send_at <= $2
+    ORDER BY send_at LIMIT $4 FOR UPDATE SKIP LOCKED
+), claimed AS (
+    UPDATE dispute_evidence e SET send_at = $3, tries = least(tries + 1, 1000) FROM due
+    WHERE e.merchant_id = $1 AND e.dispute_id = due.dispute_id AND e.evidence_id = due.evidence_id AND e.send_at <= $2
     RETURNING e.dispute_id, e.evidence_id, e.order_id, e.text, e.tries
 )
 SELECT $1::uuid AS merchant_id, e.order_id, e.dispute_id, e.evidence_id, e.text, e.tries, d.reference, d.status, c.card_token

@@ -22,9 +22,11 @@ _MERCHANTS_DUE = (
 )
 # A claim sets screen_at to the end of its lease. The UPDATE repeats the condition, because SKIP LOCKED alone would claim some
 # rows twice.
-_CLAIM = """UPDATE merchant_onboarding SET screen_at = $3, screen_tries = least(screen_tries + 1, 1000) WHERE merchant_id = $1
-    AND merchant_id IN (SELECT merchant_id FROM merchant_onboarding WHERE merchant_id = $1 AND screen_at <= $2 LIMIT $4
-        FOR UPDATE SKIP LOCKED) AND screen_at <= $2 RETURNING merchant_id, screen_tries"""
+_CLAIM = """WITH due AS MATERIALIZED (
+    SELECT merchant_id FROM merchant_onboarding WHERE merchant_id = $1 AND screen_at <= $2 LIMIT $4 FOR UPDATE SKIP LOCKED
+)
+UPDATE merchant_onboarding m SET screen_at = $3, screen_tries = least(screen_tries + 1, 1000) FROM due
+    WHERE m.merchant_id = $1 AND m.merchant_id = due.merchant_id AND m.screen_at <= $2 RETURNING m.merchant_id, m.screen_tries"""
 _DONE = """UPDATE merchant_onboarding SET names_hash = $2, rail = $3, screened_at = $4, screen_at = $5, screen_tries = 0,
     screen_problem = NULL WHERE merchant_id = $1"""
 _FAILED = """UPDATE merchant_onboarding SET screen_at = $2, screen_problem = $3 WHERE merchant_id = $1"""

@@ -20,12 +20,13 @@ _MERCHANTS_ASKED = f"SELECT DISTINCT p.merchant_id FROM payouts p WHERE p.try_at
 # A claim sets try_at to the end of its lease. The UPDATE repeats the condition, because SKIP LOCKED alone claims some rows twice.
 # The first claim also stores the bank rail, before the bank is called: from then on, only this rail knows whether the payout was sent.
 _CLAIM = f"""
-WITH claimed AS (
+WITH due AS MATERIALIZED (
+    SELECT p.payout_id FROM payouts p WHERE p.merchant_id = $1 AND p.try_at <= $2 AND ($5::text IS NOT NULL OR {_ASKED})
+    ORDER BY p.try_at, p.number LIMIT $4 FOR UPDATE SKIP LOCKED
+), claimed AS (
     UPDATE payouts p SET try_at = $3, tries = least(p.tries + 1, 1000),
-        bank_rail = CASE WHEN p.status = 'created' AND p.tries = 0 THEN coalesce(p.bank_rail, $5) ELSE p.bank_rail END FROM (
-        SELECT p.payout_id FROM payouts p WHERE p.merchant_id = $1 AND p.try_at <= $2 AND ($5::text IS NOT NULL OR {_ASKED})
-        ORDER BY p.try_at, p.number LIMIT $4 FOR UPDATE SKIP LOCKED
-    ) due WHERE p.merchant_id = $1 AND p.payout_id = due.payout_id AND p.try_at <= $2
+        bank_rail = CASE WHEN p.status = 'created' AND p.tries = 0 THEN coalesce(p.bank_rail, $5) ELSE p.bank_rail END FROM due
+    WHERE p.merchant_id = $1 AND p.payout_id = due.payout_id AND p.try_at <= $2
     RETURNING p.merchant_id, p.payout_id, p.number, p.status, p.amount, p.currency,
         coalesce(p.released_arrival, p.arrival_date) AS arrival_date, p.paid_at, p.account_id, p.tries, p.bank_rail
 )

@@ -22,10 +22,11 @@ _STORE = """INSERT INTO card_events (merchant_id, rail, event_id, order_id, kind
 _MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM card_events WHERE try_at <= $1"
 # A claim sets try_at to the end of its lease. The UPDATE repeats the condition, because SKIP LOCKED alone claims some rows twice.
 _CLAIM = """
-UPDATE card_events e SET try_at = $3, tries = least(tries + 1, 1000) FROM (
+WITH due AS MATERIALIZED (
     SELECT rail, event_id FROM card_events WHERE merchant_id = $1 AND try_at <= $2
     ORDER BY try_at, at LIMIT $4 FOR UPDATE SKIP LOCKED
-) due WHERE e.merchant_id = $1 AND e.rail = due.rail AND e.event_id = due.event_id AND e.try_at <= $2
+)
+UPDATE card_events e SET try_at = $3, tries = least(tries + 1, 1000) FROM due WHERE e.merchant_id = $1 AND e.rail = due.rail AND e.event_id = due.event_id AND e.try_at <= $2
 RETURNING e.merchant_id, e.order_id, e.rail, e.event_id, e.kind, e.charge_id, e.card_refund_id, e.reason,
     e.amount, e.reference, e.status, e.respond_by
 """

@@ -36,10 +36,12 @@ WAITS = "a chargeback of this payment is open"
 _UNASKED = "(r.try_at = r.created_at OR r.unasked_until = r.try_at)"
 # A claim sets try_at to the end of its lease. The UPDATE repeats the condition, because SKIP LOCKED alone claims some rows twice.
 _CLAIM = f"""
-UPDATE card_refunds r SET try_at = $3, unasked_until = CASE WHEN {_UNASKED} THEN $3::timestamptz END FROM (
+WITH due AS MATERIALIZED (
     SELECT order_id, card_refund_id FROM card_refunds WHERE merchant_id = $1 AND try_at <= $2
     ORDER BY try_at LIMIT $4 FOR UPDATE SKIP LOCKED
-) due, charges c WHERE r.merchant_id = $1 AND r.order_id = due.order_id AND r.card_refund_id = due.card_refund_id
+)
+UPDATE card_refunds r SET try_at = $3, unasked_until = CASE WHEN {_UNASKED} THEN $3::timestamptz END FROM due, charges c
+    WHERE r.merchant_id = $1 AND r.order_id = due.order_id AND r.card_refund_id = due.card_refund_id
     AND r.try_at <= $2 AND c.merchant_id = $1 AND c.order_id = r.order_id AND c.charge_id = r.charge_id
 RETURNING r.merchant_id, r.order_id, r.card_refund_id, r.charge_id, c.card_token, {left("$1")} AS amount, r.tries,
     r.unasked_until IS NOT NULL AS unasked, r.try_at

@@ -14,10 +14,11 @@ FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=6)
 
 _ADD = """INSERT INTO card_erasures (rail, consumer_id, erased_at, try_at) SELECT rail, $2, $3, $3 FROM unnest($1::text[]) AS r (rail)
     ON CONFLICT (rail, consumer_id) DO UPDATE SET erased_at = excluded.erased_at, try_at = excluded.try_at, tries = 0"""
-_CLAIM = """UPDATE card_erasures e SET try_at = $3, tries = least(e.tries + 1, 100) FROM (
+_CLAIM = """WITH due AS MATERIALIZED (
     SELECT rail, consumer_id FROM card_erasures WHERE rail = ANY ($1::text[]) AND try_at <= $2
     ORDER BY try_at LIMIT $4 FOR UPDATE SKIP LOCKED
-) due WHERE e.rail = due.rail AND e.consumer_id = due.consumer_id AND e.try_at <= $2
+)
+UPDATE card_erasures e SET try_at = $3, tries = least(e.tries + 1, 100) FROM due WHERE e.rail = due.rail AND e.consumer_id = due.consumer_id AND e.try_at <= $2
 RETURNING e.rail, e.consumer_id, e.erased_at, e.tries"""
 _DONE = "DELETE FROM card_erasures WHERE rail = $1 AND consumer_id = $2 AND erased_at = $3"
 _LATER = "UPDATE card_erasures SET try_at = $4 WHERE rail = $1 AND consumer_id = $2 AND erased_at = $3"
