@@ -51,9 +51,11 @@ class RailSettings:
     """The settings of all rails.
 
     `card`, `message`, `issuing`, `bank` and `screening` name the rails: a built-in one, or the dotted path of a class. `cards_kept` are
-    other card rails, whose cards still pay plans; `banks_kept` are other bank rails, which know the payouts that they sent. `onboarding_required`: new merchants must be approved, so production needs real
-    screening. `public_url` is the service's own address. `senders` are set if `message` is `live`, and `stripe` if a card rail is
-    `stripe`, `bank_files` if a bank rail is `files`, `provider` if the operator's people sign in at one. `own` holds every setting that begins with CUOTA_RAIL_, for rails that operators wrote; it may contain secrets.
+    other card rails, whose cards still pay plans; `banks_kept` are other bank rails, which know the payouts that they sent.
+    `onboarding_required`: new merchants must be approved, so production needs real screening. `public_url` is the service's own
+    address. `senders` are set if `message` is `live`, `stripe` if a card rail is `stripe`, `bank_files` if a bank rail is `files`, and
+    `provider` if the operator's people sign in at one. `own` holds every setting that begins with CUOTA_RAIL_, for rails that
+    operators wrote; it may contain secrets.
     """
 
     card: str = "sandbox"

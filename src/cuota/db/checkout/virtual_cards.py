@@ -31,7 +31,8 @@ WITH due AS MATERIALIZED (
     SELECT order_id FROM virtual_cards WHERE merchant_id = $1 AND tell_at <= $2 AND issued_at IS NOT NULL
     ORDER BY tell_at LIMIT $4 FOR UPDATE SKIP LOCKED
 )
-UPDATE virtual_cards v SET tell_at = $3, tries = least(v.tries + 1, 1000) FROM due WHERE v.merchant_id = $1 AND v.order_id = due.order_id AND v.tell_at <= $2
+UPDATE virtual_cards v SET tell_at = $3, tries = least(v.tries + 1, 1000) FROM due
+    WHERE v.merchant_id = $1 AND v.order_id = due.order_id AND v.tell_at <= $2
 RETURNING v.merchant_id, v.order_id, v.key, v.changes, v.tries
 """
 _TOLD = """UPDATE virtual_cards SET tell_at = NULL, tries = 0

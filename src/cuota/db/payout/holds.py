@@ -1,4 +1,7 @@
-"""Holds of payouts: for a merchant that is not approved, or by the operator. Each held payout is released by hand (migrations 0038, 0044, 0054)."""
+"""Holds of payouts: for a merchant that is not approved, or by the operator.
+
+Each held payout is released by hand (migrations 0038, 0044, 0054).
+"""
 
 from __future__ import annotations
 

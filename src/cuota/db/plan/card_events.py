@@ -26,7 +26,8 @@ WITH due AS MATERIALIZED (
     SELECT rail, event_id FROM card_events WHERE merchant_id = $1 AND try_at <= $2
     ORDER BY try_at, at LIMIT $4 FOR UPDATE SKIP LOCKED
 )
-UPDATE card_events e SET try_at = $3, tries = least(tries + 1, 1000) FROM due WHERE e.merchant_id = $1 AND e.rail = due.rail AND e.event_id = due.event_id AND e.try_at <= $2
+UPDATE card_events e SET try_at = $3, tries = least(tries + 1, 1000) FROM due
+    WHERE e.merchant_id = $1 AND e.rail = due.rail AND e.event_id = due.event_id AND e.try_at <= $2
 RETURNING e.merchant_id, e.order_id, e.rail, e.event_id, e.kind, e.charge_id, e.card_refund_id, e.reason,
     e.amount, e.reference, e.status, e.respond_by
 """

@@ -35,7 +35,8 @@ ENDED = f"""EXISTS (SELECT FROM charges c WHERE c.merchant_id = $1 AND c.order_i
 _PLANS = f"""{MONEY}, {PLAN.columns}, p.consumer_id AS payer_id, p.time_zone, {CARD}, (SELECT max(m.created_at) FROM messages m
     WHERE m.merchant_id = $1 AND m.order_id = o.order_id AND m.kind = 'card_changed') AS card_told,
     ARRAY(SELECT c.created_at FROM charges c WHERE c.merchant_id = $1 AND c.order_id = o.order_id AND c.state = 'failed'
-        AND c.reason IS DISTINCT FROM '{NEVER_SENT}' AND c.card_token = coalesce(p.card_token, k.card_token) ORDER BY c.created_at DESC LIMIT {MOST_ATTEMPTS}) AS declined_at,
+        AND c.reason IS DISTINCT FROM '{NEVER_SENT}' AND c.card_token = coalesce(p.card_token, k.card_token)
+        ORDER BY c.created_at DESC LIMIT {MOST_ATTEMPTS}) AS declined_at,
     {ENDED} AS ended
 FROM orders o JOIN plans p ON p.merchant_id = $1 AND p.order_id = o.order_id {CARD_JOIN} {PLAN.join}
 WHERE o.merchant_id = $1 AND o.status = 'Approved'"""

@@ -18,7 +18,8 @@ _CLAIM = """WITH due AS MATERIALIZED (
     SELECT rail, consumer_id FROM card_erasures WHERE rail = ANY ($1::text[]) AND try_at <= $2
     ORDER BY try_at LIMIT $4 FOR UPDATE SKIP LOCKED
 )
-UPDATE card_erasures e SET try_at = $3, tries = least(e.tries + 1, 100) FROM due WHERE e.rail = due.rail AND e.consumer_id = due.consumer_id AND e.try_at <= $2
+UPDATE card_erasures e SET try_at = $3, tries = least(e.tries + 1, 100) FROM due
+    WHERE e.rail = due.rail AND e.consumer_id = due.consumer_id AND e.try_at <= $2
 RETURNING e.rail, e.consumer_id, e.erased_at, e.tries"""
 _DONE = "DELETE FROM card_erasures WHERE rail = $1 AND consumer_id = $2 AND erased_at = $3"
 _LATER = "UPDATE card_erasures SET try_at = $4 WHERE rail = $1 AND consumer_id = $2 AND erased_at = $3"

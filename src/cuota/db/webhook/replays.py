@@ -74,8 +74,8 @@ async def send_again(
 
     A caller splits a longer range into ranges of POSITIONS_AT_ONCE positions, so that each statement ends in time.
 
-    Without `receiver`, each event goes again to all of its receivers, also if the retention job has deleted a delivery. With `receiver`, the events go only to that endpoint, and
-    they include events that happened before the endpoint was registered.
+    Without `receiver`, each event goes again to all of its receivers, also if the retention job has deleted a delivery. With
+    `receiver`, the events go only to that endpoint, and they include events that happened before the endpoint was registered.
     """
     asked = (merchant_id, now, receiver, after, until)
     rows = await session.fetch(_AGAIN, *asked, now + LEASE + CLAIMED_MEANWHILE)

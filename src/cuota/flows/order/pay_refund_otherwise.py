@@ -23,8 +23,8 @@ _WHY_NOT = {
     JobState.CHARGED_BACK: "is not owed any more: a lost chargeback returned the same money to the consumer.",
 }
 _DISPUTED = (
-    "may come back by a chargeback: one of this payment is open. Wait until it is closed, because the consumer must not get the money"
-    " twice. Then list the failed refunds again with: cuota card-refunds"
+    "belongs to a payment with an open chargeback. Wait until it is closed, because it may return the same money to the consumer."
+    " Then list the failed refunds again with: cuota card-refunds"
 )
 
 

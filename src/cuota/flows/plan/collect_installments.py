@@ -90,9 +90,9 @@ async def pay_now(
 ) -> Order:
     """Charge one installment to the plan's card now, for the consumer, and return the order after that.
 
-    `expected` is the amount that the page showed, in cents. Raises CardBusy while another charge is in progress; PlanPaused while a dispute is open;
-    CardExhausted if the card was declined too often or finally; NothingOwed if the installment is paid, canceled or
-    unknown, or its amount has changed; and Charging if the card rail has not answered yet.
+    `expected` is the amount that the page showed, in cents. Raises CardBusy while another charge is in progress; PlanPaused while a
+    dispute is open; CardExhausted if the card was declined too often or finally; NothingOwed if the installment is paid, canceled
+    or unknown, or its amount has changed; and Charging if the card rail has not answered yet.
     """
     charge_id = context.new_id()
 

@@ -58,7 +58,9 @@ class BankAnswer:
 
 
 class BankRail(Protocol):
-    """The interface of the class in CUOTA_BANK_RAIL. The `name` is stored with each payout that the rail sends. Each call may raise RailUnavailable.
+    """The interface of the class in CUOTA_BANK_RAIL. Each call may raise RailUnavailable.
+
+    The `name` is stored with each payout that the rail sends.
 
     The constructor takes what `rails/load.py` gives to every rail: `(settings, books, vault, now)`. `name` has 2 to 32
     characters from a-z, 0-9 and _. A rail may also have `async def close(self)`, which is called when the process ends, and
