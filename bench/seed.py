@@ -24,6 +24,11 @@ FROM information_schema.columns c WHERE table_schema = 'public'
         'settlement_lines', 'api_requests')
 GROUP BY table_name HAVING array_agg(column_name::text) @> '{merchant_id,order_id}'
 """
+# The copies are published, and their settlement lines written, before anything is measured: otherwise the service would do it
+# during the measurement.
+_FEED = "INSERT INTO feeds (merchant_id, last_position) VALUES ($1, 0) ON CONFLICT DO NOTHING"
+_SETTLEMENT = "INSERT INTO settlements (merchant_id, closed_until) VALUES ($1, now()) ON CONFLICT DO NOTHING"
+_SETTLE = "SELECT settle_movements($1, 1000000)"
 
 
 def approved_order(url: str, token: str) -> UUID:
@@ -62,6 +67,11 @@ async def fill(
             await owner.execute("SET LOCAL session_replication_role = replica")
             for table in tables:
                 await owner.execute(_copy(table, prefix), merchant_id, model, first, count)
+            await owner.execute(_FEED, merchant_id)
+            await owner.execute(_publish(prefix), merchant_id, model, first, count)
+            await owner.execute(_SETTLEMENT, merchant_id)
+        while await owner.fetchval(_SETTLE, merchant_id):
+            pass
         # Bring the tables into the state after autovacuum, and avoid a checkpoint in the middle of a measurement.
         await owner.execute("VACUUM ANALYZE")
         await owner.execute("CHECKPOINT")
@@ -75,6 +85,19 @@ def _copy(table: asyncpg.Record, prefix: str) -> str:
     return f"""INSERT INTO {table["table_name"]} ({", ".join(names)}) SELECT {", ".join(values)}
         FROM generate_series($3::bigint, $4::bigint) n, {table["table_name"]}
         WHERE merchant_id = $1 AND order_id = $2"""
+
+
+def _publish(prefix: str) -> str:
+    return f"""WITH numbered AS (
+            SELECT f.last_position + row_number() OVER (ORDER BY n, e.sequence) AS position, e.sequence,
+                {order_id_sql("n", prefix)} AS order_id
+            FROM generate_series($3::bigint, $4::bigint) n, events e, feeds f
+            WHERE e.merchant_id = $1 AND e.order_id = $2 AND f.merchant_id = $1
+        ), fed AS (
+            INSERT INTO feed (merchant_id, position, order_id, sequence)
+                SELECT $1, position, order_id, sequence FROM numbered RETURNING position
+        )
+        UPDATE feeds SET last_position = (SELECT max(position) FROM fed) WHERE merchant_id = $1"""
 
 
 def _value(name: str, kind: str, prefix: str) -> str:
