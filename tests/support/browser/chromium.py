@@ -21,7 +21,7 @@ DISABLED = (
     *ADDRESS_BAR, "AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades",
     "HttpsFirstBalancedModeAutoEnable", "LensOverlay", "MediaRouter", "PaintHolding", "ThirdPartyStoragePartitioning",
     "AvoidCorsURLLoaderRestartOnRedirect", "OptimizationHints", "NetworkTimeServiceQuerying", "AimEnabled",
-    "PreconnectToSearch",
+    "PreconnectToSearch", "SpareRendererForSitePerProcess",
 )  # fmt: skip
 # This timeout only ends a test that hangs. It is not a limit on the service's speed.
 PATIENCE_MS = 60_000
