@@ -12,8 +12,8 @@ import pytest
 from cuota.client import PayoutLine, cents
 from cuota.flows.dispute.answer_dispute import accept_dispute, withdraw_dispute
 from cuota.flows.dispute.close_disputes import settle_due_disputes
-from support.dispute_walk import ProvenPayout, paid_out, walk
-from support.disputes import captured, charged_back, disputed, network_decides
+from support.dispute_walk import ProvenPayout, paid_out, walk, without_payments
+from support.disputes import captured, charged_back, disputed, network_decides, paid_twice
 from support.own_service import Own
 from support.settlement_book import payout_of
 from support.settlement_rows import write_terms
@@ -73,6 +73,31 @@ async def taken_from_another_chargeback(own: Own) -> None:
     await network_decides(own.merchant, order, first, for_consumer=False)
 
 
+async def lost_beside_another_payment(own: Own) -> None:
+    """The second payment is charged back before its capture. Its loss takes captured money, not what the first payment withholds."""
+    order = await paid_twice(own.merchant)
+    assert (await own.merchant.move(order, "capture", "20.00")).status_code == 200
+    first = await charged_back(own.merchant, order, 2500)
+    second = await charged_back(own.merchant, order, 2500, payment=2)
+    assert (await own.merchant.move(order, "capture", "80.00")).status_code == 200
+    await network_decides(own.merchant, order, second, for_consumer=True)
+    await network_decides(own.merchant, order, first, for_consumer=False)
+
+
+async def no_room_for_the_dispute(own: Own) -> None:
+    """The banks took back 50.00 and the first chargeback withholds only 20.00, so the plan has room for 50.00 of the dispute of 75.00."""
+    order = await paid_twice(own.merchant)
+    assert (await own.merchant.move(order, "capture", "20.00")).status_code == 200
+    await charged_back(own.merchant, order, 2500)
+    assert (await own.merchant.move(order, "capture", "80.00")).status_code == 200
+    await disputed(own.merchant, order, 7500)
+    await charged_back(own.merchant, order, 2500, payment=2)
+
+
+NEW_CASES = [
+    (lost_beside_another_payment, [("dispute_withheld", "-20"), ("dispute_lost", "-25"), ("dispute_released", "20")]),
+    (no_room_for_the_dispute, [("dispute_withheld", "-20"), ("dispute_withheld", "-75"), ("dispute_released", "25"), ("dispute_withheld", "-25")]),
+]  # fmt: skip
 CASES = [
     (taken_from_another_chargeback, [("dispute_withheld", "-20"), ("dispute_withheld", "-5"), ("dispute_withheld", "-75"), ("dispute_released", "10"), ("dispute_lost", "-10"), ("dispute_released", "15")]),
     (lost, [("dispute_withheld", "-40"), ("dispute_released", "40"), ("dispute_lost", "-40")]),
@@ -83,7 +108,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("story", "lines"), CASES)
+@pytest.mark.parametrize(("story", "lines"), [*CASES, *NEW_CASES])
 async def test_the_lines_of_a_dispute_are_proved_from_the_merchant_s_own_events(
     own: Own, story: Callable[[Own], Awaitable[None]], lines: list[tuple[str, str]]
 ) -> None:
@@ -94,6 +119,18 @@ async def test_the_lines_of_a_dispute_are_proved_from_the_merchant_s_own_events(
     assert shown(proven) == lines
     verdict = proven.verdict(settled=())
     assert (verdict.problems, verdict.waiting, verdict.unproven) == ((), (), ())
+
+
+@pytest.mark.parametrize("story", [story for story, _ in CASES])
+async def test_events_of_a_release_without_payment_and_released_amount_prove_the_same_lines(
+    own: Own, story: Callable[[Own], Awaitable[None]]
+) -> None:
+    await story(own)
+    await captured(own.merchant, "500.00")
+    proven = await paid_out(own)
+    earlier = replace(proven, events=without_payments(proven.events))
+    assert earlier.verdict(settled=()) == proven.verdict(settled=())
+    assert earlier.verdict(settled=()).problems == ()
 
 
 async def test_a_lost_chargeback_of_an_uncaptured_order_has_no_line(own: Own) -> None:
@@ -111,7 +148,7 @@ async def test_a_random_payout_is_proved_and_each_wrong_line_is_named(own: Own, 
     chance = random.Random(seed)
     await write_terms(own.merchant, refund_fee=chance.choice(["kept", "pro_rata", "returned"]))
     orders = [await captured(own.merchant, "100.00") for _ in range(3)]
-    orders.append(await own.merchant.approved("100.00"))
+    orders += [await own.merchant.approved("100.00"), await paid_twice(own.merchant)]
     await captured(own.merchant, "2000.00")
     await walk(own, chance, orders, 45)
     proven = await paid_out(own)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from cuota.client import Payout, PayoutLine, SettlementVerdict, Terms, verify_payout
 from cuota.core.dispute.dispute import Dispute, DisputeKind, DisputeParty
@@ -28,6 +29,8 @@ from support.own_service import Own
 from support.settlement_rows import close
 
 Order = dict[str, Any]
+_NEWER = frozenset({"payment", "released"})
+_PAID = """SELECT number FROM installments WHERE merchant_id = $1 AND order_id = $2 AND charge_id IS NOT NULL ORDER BY number"""
 
 
 @dataclass
@@ -66,7 +69,9 @@ async def dispute(own: Own, chance: random.Random, order: Order) -> None:
 
 
 async def charge_back(own: Own, chance: random.Random, order: Order) -> None:
-    await charged_back(own.merchant, order, chance.randrange(1, 3500))
+    rows = await own.context.pool.fetch(_PAID, own.merchant.merchant_id, UUID(order["orderId"]))
+    payment = chance.choice([row["number"] for row in rows])
+    await charged_back(own.merchant, order, chance.randrange(1, 3500), payment=payment)
 
 
 async def answer(own: Own, chance: random.Random, order: Order) -> None:
@@ -151,3 +156,13 @@ async def _events(merchant: Merchant) -> list[Mapping[str, Any]]:
         if not page["hasMore"]:
             return found
         after = {"after": found[-1]["id"]}
+
+
+def without_payments(events: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the events as a release without `payment` and `released` sent them."""
+    return [
+        {**event, "dispute": {name: each for name, each in event["dispute"].items() if name not in _NEWER}}
+        if "dispute" in event
+        else event
+        for event in events
+    ]

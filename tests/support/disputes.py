@@ -13,8 +13,11 @@ from cuota.core.order.outcome import Outcome
 from cuota.flows.dispute.answer_dispute import decide_dispute
 from cuota.flows.dispute.open_dispute import open_dispute
 from cuota.flows.dispute.read_dispute import DisputedOrder, OrderWithClaims, read_claims, reading
+from cuota.flows.plan import manage_plan
+from cuota.flows.plan.limit_asks import Asker
 from cuota.flows.settle import settle
-from support.makers import Merchant
+from support.makers import Merchant, complete
+from support.phones import phone_number
 
 
 async def captured(merchant: Merchant, amount: str = "100.00", **more: object) -> dict[str, Any]:
@@ -45,18 +48,35 @@ async def decided(merchant: Merchant, dispute: Dispute, *, for_consumer: bool) -
     return await decide_dispute(merchant.service.context, *ids, for_consumer=for_consumer)
 
 
+async def paid_twice(merchant: Merchant, amount: str = "100.00") -> dict[str, Any]:
+    """Make an approved order, nothing of which is captured. The consumer has paid the second payment early."""
+    context, order = merchant.service.context, await merchant.create(amount)
+    phone = phone_number()
+    await complete(merchant.service, merchant.merchant_id, order, phone=phone)
+    order_id, consumer_id = UUID(order["orderId"]), context.vault.consumer_id(phone)
+    detail = await manage_plan.find_plan(context, consumer_id, merchant.merchant_id, order_id)
+    assert detail is not None
+    await manage_plan.pay_early(context, detail, [2], detail.shown.plan[1].total, Asker(phone))
+    return order
+
+
 async def charged_back(
-    merchant: Merchant, order: dict[str, Any], cents: int, respond_by: datetime | None = None
+    merchant: Merchant,
+    order: dict[str, Any],
+    cents: int,
+    respond_by: datetime | None = None,
+    payment: int = 1,
+    reason: DisputeReason = DisputeReason.NOT_MINE,
 ) -> Dispute:
-    """Open a chargeback of the order's first payment."""
+    """Open a chargeback of one of the order's payments."""
     context = merchant.service.context
     dispute_id = context.new_id()
     deadline = respond_by or context.now() + timedelta(days=9)
 
     def decide(read: OrderWithClaims) -> Outcome | None:
-        charge = next(item.charge_id for item in read.plan if item.paid)
+        charge = next(item.charge_id for item in read.plan if item.number == payment)
         assert charge is not None
-        report = ChargebackReport(charge, DisputeReason.NOT_MINE, cents, f"du_{dispute_id.hex}", deadline)
+        report = ChargebackReport(charge, reason, cents, f"du_{dispute_id.hex}", deadline)
         return open_chargeback(read.order, read.plan, report, read.claims, dispute_id, context.now())
 
     done = await settle(context, merchant.merchant_id, UUID(order["orderId"]), decide, read_claims)

@@ -46,9 +46,9 @@ class Statement:
 
 @dataclass(frozen=True)
 class Dispute:
-    """A dispute or a chargeback (`kind`). The fields after `respond_by` are empty in a list of disputes.
+    """A dispute or a chargeback (`kind`). The fields from `merchant_reference` to `statements` are empty in a list of disputes.
 
-    `status` is open, under_review, won, lost, appealed or closed, from your side. `withheld` is the amount withheld from your
+    `payment` is the number of the payment that a chargeback took back; it is None for a dispute by your customer. `status` is open, under_review, won, lost, appealed or closed, from your side. `withheld` is the amount withheld from your
     payouts now. `refund_reference` is the reference of the refund that a lost dispute made.
     """
 
@@ -72,6 +72,7 @@ class Dispute:
     final: bool
     refund_reference: str | None
     statements: tuple[Statement, ...]
+    payment: int | None
     raw: Raw = field(repr=False, compare=False)
 
     @classmethod
@@ -98,6 +99,7 @@ class Dispute:
             final=raw.get("final") is True,
             refund_reference=raw.get("refundReference"),
             statements=tuple(map(Statement.read, raw.get("statements") or ())),
+            payment=raw.get("payment"),
             raw=raw,
         )
 
@@ -117,7 +119,11 @@ class DisputePage:
 
 @dataclass(frozen=True)
 class EventDispute:
-    """The dispute that an event is about, right after the event. `outcome` is set by `dispute.closed` only."""
+    """The dispute that an event is about, right after the event. `outcome` is set by `dispute.closed` only.
+
+    `payment` is the number of the payment that a chargeback took back, or None. `released` is set by `dispute.opened` of a
+    chargeback only: the amount of your customer's own dispute that the chargeback replaces.
+    """
 
     dispute_id: str
     kind: str
@@ -126,6 +132,8 @@ class EventDispute:
     status: str
     respond_by: datetime | None
     outcome: str | None
+    payment: int | None
+    released: Decimal | None
 
     @classmethod
     def read(cls, raw: Raw) -> Self:
@@ -138,6 +146,8 @@ class EventDispute:
             str(raw["status"]),
             when_of(raw.get("respondBy")),
             raw.get("outcome"),
+            raw.get("payment"),
+            amount_of(raw["released"]) if "released" in raw else None,
         )
 
 

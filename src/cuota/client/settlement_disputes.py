@@ -17,19 +17,20 @@ class Withheld:
     """The amounts that the disputes of one order withhold. Apply the order's events in sequence.
 
     `by_dispute` has the cents that each dispute withholds; `chargebacks` the disputes of card networks, in
-    the order of their opening.
+    the order of their opening, each with the number of the payment that it took back. The number is None in events of
+    earlier releases.
     """
 
     by_dispute: dict[str, int] = field(default_factory=dict)
-    chargebacks: dict[str, None] = field(default_factory=dict)
+    chargebacks: dict[str, int | None] = field(default_factory=dict)
 
     def opened(self, event: Mapping[str, Any]) -> list[DisputeLine]:
         """Return the lines of `dispute.opened`."""
         dispute_id, amount = str(event["dispute"]["disputeId"]), cents_of(event["amount"])
         lines = [("dispute_withheld", dispute_id, -amount)]
         if event["dispute"]["kind"] == "chargeback":
-            lines = [("dispute_released", dispute_id, self._replaced(event["order"], amount)), *lines]
-            self.chargebacks[dispute_id] = None
+            lines = [("dispute_released", dispute_id, self._replaced(event, amount)), *lines]
+            self.chargebacks[dispute_id] = event["dispute"].get("payment")
         self.by_dispute[dispute_id] = amount
         return _not_zero(lines)
 
@@ -48,26 +49,33 @@ class Withheld:
         if (lost := event.get("disputeId")) is None:
             return _not_zero([("dispute_released", reference, self._release(amount))])
         held = self.by_dispute.pop(str(lost), amount)
-        released = held + self._lent(event["order"], max(0, amount - held))
+        released = held + self._lent(str(lost), event["order"], max(0, amount - held))
         return _not_zero([("dispute_released", reference, released), ("dispute_lost", reference, -amount)])
 
-    def _lent(self, order: Mapping[str, Any], need: int) -> int:
+    def _lent(self, lost: str, order: Mapping[str, Any], need: int) -> int:
         """Release what other disputes withhold of the `need` cents that a lost chargeback took beyond its own.
 
-        First come the other chargebacks, the oldest first, then the customer's own dispute, as far as no other money is free. `order`
-        includes the refund of the lost chargeback.
+        First come the other chargebacks of the same payment, the oldest first, then the customer's own dispute, as far as no other
+        money is free. `order` includes the refund of the lost chargeback.
         """
-        lent = 0
-        for dispute_id in self.chargebacks:
+        lent, payment = 0, self.chargebacks.get(lost)
+        for dispute_id, other in self.chargebacks.items():
+            if payment is not None and other is not None and payment != other:
+                continue
             part = min(need - lent, self.by_dispute.get(dispute_id, 0))
             if part:
                 self.by_dispute[dispute_id] -= part
                 lent += part
         return lent + self._release(max(0, -self._free(order)))
 
-    def _replaced(self, order: Mapping[str, Any], amount: int) -> int:
-        """Release the part of the customer's own dispute that withholds the same money as a new chargeback."""
-        return self._release(max(0, amount - self._free(order)))
+    def _replaced(self, event: Mapping[str, Any], amount: int) -> int:
+        """Release the part of the customer's own dispute that withholds the same money as a new chargeback, or that has no room left.
+
+        A dispute has room as far as the banks have not taken the customer's payments back. Only the event knows: the merchant sees neither
+        the payments nor the refunds that did not arrive. So the event may report more than the same money, but not less.
+        """
+        told = event["dispute"].get("released")
+        return self._release(max(0 if told is None else cents_of(told), amount - self._free(event["order"])))
 
     def _free(self, order: Mapping[str, Any]) -> int:
         """Return the captured cents that are neither refunded nor withheld."""

@@ -32,7 +32,7 @@ from cuota.core.payout.fee import OrderFees
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 ZONE = ZoneInfo("America/New_York")
 NO_FEES = MerchantFees((), OrderFees())
-CHARGES = (UUID(int=101), UUID(int=102))
+CHARGES = (UUID(int=101), UUID(int=102), UUID(int=103))
 AMOUNT = 40
 REASONS = (DisputeReason.NOT_REFUNDED, DisputeReason.NOT_MINE)
 

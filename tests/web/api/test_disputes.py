@@ -12,7 +12,7 @@ import pytest
 from cuota.core.dispute.evidence import EvidenceFile
 from support.api.bodies import assert_refused, failures
 from support.contract import read_json
-from support.disputes import captured, decided, disputed
+from support.disputes import captured, charged_back, decided, disputed, paid_twice
 from support.makers import Merchant
 from support.own_service import Own
 from web.api.test_payouts import read, walked
@@ -82,6 +82,17 @@ async def test_a_dispute_is_shown_with_its_order_its_times_and_its_statements(me
     later = await read(merchant, f"/disputes/{dispute.dispute_id}")
     assert (later["status"], later["final"]) == ("lost", False)
     assert later["decidedAt"] < later["appealBy"]
+
+
+async def test_a_chargeback_names_the_payment_that_the_bank_took_back(merchant: Merchant) -> None:
+    order = await paid_twice(merchant)
+    made = [await charged_back(merchant, order, 500, payment=payment) for payment in (1, 2)]
+    await disputed(merchant, await captured(merchant), 100)
+    listed = await walked(merchant, "/disputes", limit=100)
+    assert [each.get("payment") for each in listed] == [None, 2, 1]
+    read_again = [await read(merchant, f"/disputes/{each['disputeId']}") for each in listed]
+    assert [each.get("payment") for each in read_again] == [None, 2, 1]
+    assert [each["disputeId"] for each in listed[1:]] == [str(each.dispute_id) for each in made[::-1]]
 
 
 async def test_a_file_is_sent_as_an_attachment_that_no_browser_shows(merchant: Merchant) -> None:

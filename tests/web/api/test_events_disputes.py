@@ -17,7 +17,7 @@ from cuota.flows.dispute.close_disputes import settle_due_disputes
 from cuota.flows.dispute.notice_return import notice_return
 from cuota.flows.webhook.deliver_webhooks import publish_events
 from support.contract import read_json
-from support.disputes import captured, charged_back, decided, disputed, network_decides
+from support.disputes import captured, charged_back, decided, disputed, network_decides, paid_twice
 from support.own_service import Own
 from web.api.test_events import feed
 
@@ -104,6 +104,18 @@ async def test_the_events_of_chargebacks_follow_the_contract(own: Own) -> None:
     ]  # fmt: skip
     assert events[2]["disputeId"] == events[0]["dispute"]["disputeId"] == str(chargeback.dispute_id)
     assert events[0]["dispute"]["kind"] == "chargeback"
+
+
+async def test_the_events_of_a_chargeback_name_its_payment_and_what_its_opening_released(own: Own) -> None:
+    order = await paid_twice(own.merchant)
+    assert (await own.merchant.move(order, "capture", "100.00")).status_code == 200
+    await disputed(own.merchant, order, 9000)
+    chargeback = await charged_back(own.merchant, order, 2500, payment=2)
+    await network_decides(own.merchant, order, chargeback, for_consumer=True)
+    about = [event["dispute"] for event in await told(own, order) if "dispute" in event]
+    assert [(each["kind"], each.get("payment"), each.get("released")) for each in about] == [
+        ("dispute", None, None), ("chargeback", 2, 15), ("chargeback", 2, None), ("chargeback", 2, None),
+    ]  # fmt: skip
 
 
 async def test_a_return_notice_is_an_event_with_the_tracking_number(own: Own) -> None:

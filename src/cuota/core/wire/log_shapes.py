@@ -80,7 +80,7 @@ SHAPES: dict[str, ValueShape] = {
         _NUMBER.fullmatch,
         """amount minimumAmount maximumAmount orderAmount originalAmount capturedAmount refundedAmount voidedAmount
         shippingAmount taxAmount price quantity fee gross net captured refunded voided capturable refundable voidable withheld
-        reserved debt available pending fixed percent minimum reserve merchantFeeForPaymentPlan returnedToCard count size
+        payment released reserved debt available pending fixed percent minimum reserve merchantFeeForPaymentPlan returnedToCard count size
         length bytes sequence version tries lineCount replayed milliseconds reserveDays limit""",
     ),
     **_fields(_any, "merchantReference merchantRefundReference reference refundReference sku"),

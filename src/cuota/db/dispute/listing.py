@@ -9,17 +9,21 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from cuota.core.dispute.dispute import Dispute, DisputeStatus
-from cuota.db.dispute.disputes import COLUMNS, FoundDispute, dispute_of
+from cuota.db.dispute.disputes import COLUMNS, dispute_of
 from cuota.db.session import Session
 
 NEWEST = UUID(int=2**128 - 1)
 """Above every id of a dispute."""
 
-_PAGE = f"""SELECT d.order_id, {COLUMNS} FROM disputes d
+_PAYMENT = (
+    """LEFT JOIN charges c ON c.merchant_id = $1 AND c.order_id = d.order_id AND c.charge_id = d.charge_id"""
+)
+_PAGE = f"""SELECT d.order_id, c.installment AS payment, {COLUMNS} FROM disputes d {_PAYMENT}
     WHERE d.merchant_id = $1 AND d.dispute_id < $2 AND d.status = ANY ($3::text[]) AND ($4::uuid IS NULL OR d.order_id = $4)
     ORDER BY d.dispute_id DESC LIMIT $5"""
-_ONE = f"""SELECT d.order_id, n.reference AS merchant_reference, o.currency, m.reference AS refund_reference, {COLUMNS}
-    FROM disputes d
+_ONE = f"""SELECT d.order_id, n.reference AS merchant_reference, o.currency, m.reference AS refund_reference,
+        c.installment AS payment, {COLUMNS}
+    FROM disputes d {_PAYMENT}
         JOIN orders o ON o.merchant_id = $1 AND o.order_id = d.order_id
         JOIN order_details n ON n.merchant_id = $1 AND n.order_id = d.order_id
         LEFT JOIN movements m ON m.merchant_id = $1 AND m.order_id = d.order_id AND m.kind = 'refund'
@@ -28,14 +32,27 @@ _ONE = f"""SELECT d.order_id, n.reference AS merchant_reference, o.currency, m.r
 
 
 @dataclass(frozen=True, slots=True)
+class DisputeEntry:
+    """A dispute and its order. `payment` is the number of the installment that a chargeback took back, or None."""
+
+    order_id: UUID
+    dispute: Dispute
+    payment: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class DisputeOfOrder:
-    """A dispute with its order's reference and currency. `refund_reference` is the reference of a lost dispute's refund."""
+    """A dispute with its order's reference and currency. `refund_reference` is the reference of a lost dispute's refund.
+
+    `payment` is the number of the installment that a chargeback took back, or None.
+    """
 
     order_id: UUID
     merchant_reference: str
     currency: str
     refund_reference: str | None
     dispute: Dispute
+    payment: int | None
 
 
 async def page(
@@ -45,14 +62,14 @@ async def page(
     statuses: tuple[DisputeStatus, ...],
     order_id: UUID | None,
     limit: int,
-) -> list[FoundDispute]:
+) -> list[DisputeEntry]:
     """Return at most `limit` disputes whose id is less than `below`, newest first.
 
     Without statuses, all statuses match. Without an order, all orders match.
     """
     names = [status.value for status in statuses or tuple(DisputeStatus)]
     rows = await session.fetch(_PAGE, merchant_id, below, names, order_id, limit)
-    return [FoundDispute(row["order_id"], dispute_of(row)) for row in rows]
+    return [DisputeEntry(row["order_id"], dispute_of(row), row["payment"]) for row in rows]
 
 
 async def one(session: Session, merchant_id: UUID, dispute_id: UUID) -> DisputeOfOrder | None:
@@ -66,4 +83,5 @@ async def one(session: Session, merchant_id: UUID, dispute_id: UUID) -> DisputeO
         row["currency"],
         row["refund_reference"],
         dispute_of(row),
+        row["payment"],
     )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from cuota.core.dispute.dispute import Dispute
+from cuota.core.dispute.dispute import Dispute, DisputeKind
 from cuota.core.dispute.return_notice import ReturnNotice
 from cuota.db.cluster.across import fetch_across
-from cuota.db.dispute import disputes
+from cuota.db.dispute import disputes, opened_chargebacks
+from cuota.db.dispute.opened_chargebacks import OpenedChargeback
 from cuota.db.nested import Nested
 from cuota.db.order.columns import MONEY, MOVED, movements_of, order_of
 from cuota.db.order.orders import OrderRecord
@@ -94,7 +96,7 @@ _LAST = "SELECT last_position FROM feeds WHERE merchant_id = $1"
 
 @dataclass(frozen=True, slots=True)
 class EventFacts:
-    """The data for the bodies of an order's events. This data never changes."""
+    """The data for the bodies of an order's events. This data never changes. `chargebacks` are by the id of the dispute."""
 
     record: OrderRecord
     reference: str
@@ -102,6 +104,7 @@ class EventFacts:
     events: tuple[Happened, ...]
     disputes: tuple[Dispute, ...] = ()
     returns: tuple[ReturnNotice, ...] = ()
+    chargebacks: Mapping[UUID, OpenedChargeback] = field(default_factory=dict)
 
     @property
     def has_claims(self) -> bool:
@@ -162,10 +165,13 @@ def _facts_of(row: Any) -> EventFacts:
 async def _with_claims(
     session: Session, merchant_id: UUID, order_id: UUID, without: EventFacts
 ) -> EventFacts:
+    found = tuple(await disputes.of_order(session, merchant_id, order_id))
+    charged_back = any(each.kind is DisputeKind.CHARGEBACK for each in found)
     return replace(
         without,
-        disputes=tuple(await disputes.of_order(session, merchant_id, order_id)),
+        disputes=found,
         returns=tuple(await disputes.returns_of_order(session, merchant_id, order_id)),
+        chargebacks=await opened_chargebacks.of_order(session, merchant_id, order_id) if charged_back else {},
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from cuota.core.dispute.dispute import Dispute, DisputeStatus
@@ -10,6 +10,7 @@ from cuota.core.dispute.return_notice import ReturnNotice
 from cuota.core.instant import timestamp
 from cuota.core.money import decimal_from
 from cuota.core.order.movement import Movement, MovementKind
+from cuota.db.dispute.opened_chargebacks import OpenedChargeback
 from cuota.db.webhook.happened import Happened
 
 _STATUS_AFTER = {
@@ -23,16 +24,20 @@ _STATUS_AFTER = {
 
 
 def dispute_members(
-    events: Sequence[Happened], disputes: Sequence[Dispute], movements: Sequence[Movement]
+    events: Sequence[Happened],
+    disputes: Sequence[Dispute],
+    chargebacks: Mapping[UUID, OpenedChargeback],
+    movements: Sequence[Movement],
 ) -> dict[str, object]:
     """Return `dispute` for an event about a dispute, and `disputeId` for the refund that a lost dispute made.
 
-    `events` are the order's events up to this one, `movements` the movements.
+    `events` are the order's events up to this one, `movements` the movements, `chargebacks` the order's chargebacks by the id of
+    the dispute.
     """
     happened = events[-1]
     if happened.type.startswith("dispute."):
         found = next(each for each in disputes if str(each.dispute_id) == happened.reference)
-        return {"dispute": _dispute(found, events)}
+        return {"dispute": _dispute(found, chargebacks.get(found.dispute_id), events)}
     if happened.type == "refund.completed":
         by_movement = {each.movement_id: each.dispute_id for each in disputes if each.movement_id}
         ids: list[UUID] = [
@@ -46,7 +51,9 @@ def dispute_members(
     return {}
 
 
-def _dispute(dispute: Dispute, events: Sequence[Happened]) -> dict[str, object]:
+def _dispute(
+    dispute: Dispute, chargeback: OpenedChargeback | None, events: Sequence[Happened]
+) -> dict[str, object]:
     shown: dict[str, object] = {
         "disputeId": dispute.dispute_id,
         "kind": dispute.kind,
@@ -55,6 +62,10 @@ def _dispute(dispute: Dispute, events: Sequence[Happened]) -> dict[str, object]:
         "status": _status(str(dispute.dispute_id), events),
         "respondBy": timestamp(dispute.respond_by),
     }
+    if chargeback is not None:
+        shown["payment"] = chargeback.payment
+        if events[-1].type == "dispute.opened":
+            shown["released"] = decimal_from(chargeback.released)
     if events[-1].type == "dispute.closed":
         shown["outcome"] = events[-1].message
     return shown

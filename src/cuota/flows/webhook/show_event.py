@@ -85,7 +85,7 @@ def _order_event(facts: EventFacts, sequence: int, *, sandbox: bool) -> bytes:
         "order": msgspec.Raw(record(then)),
     }
     if facts.disputes or facts.returns:
-        body |= dispute_members(earlier, facts.disputes, then.movements)
+        body |= dispute_members(earlier, facts.disputes, facts.chargebacks, then.movements)
         body |= return_members(happened, facts.returns)
     if happened.type == "order.approved":
         # Null if the order was approved by a release that did not store the payer.

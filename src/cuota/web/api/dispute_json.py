@@ -14,8 +14,8 @@ from cuota.flows.dispute.show_dispute import ShownDispute
 DisputeMembers = dict[str, object]
 
 
-def dispute_json(order_id: UUID, dispute: Dispute) -> DisputeMembers:
-    """Return an entry of the list of disputes."""
+def dispute_json(order_id: UUID, dispute: Dispute, payment: int | None) -> DisputeMembers:
+    """Return an entry of the list of disputes. Only a chargeback is about one `payment`."""
     return {
         "disputeId": dispute.dispute_id,
         "orderId": order_id,
@@ -24,6 +24,7 @@ def dispute_json(order_id: UUID, dispute: Dispute) -> DisputeMembers:
         "amount": decimal_from(dispute.amount),
         "status": dispute.status,
         "respondBy": timestamp(dispute.respond_by),
+        **({} if payment is None else {"payment": payment}),
     }
 
 
@@ -31,7 +32,7 @@ def dispute_detail(shown: ShownDispute) -> DisputeMembers:
     """Return one dispute with its times and statements."""
     found, dispute = shown.found, shown.found.dispute
     return {
-        **dispute_json(found.order_id, dispute),
+        **dispute_json(found.order_id, dispute, found.payment),
         "merchantReference": found.merchant_reference,
         "currency": found.currency,
         "openedAt": timestamp(dispute.opened_at),

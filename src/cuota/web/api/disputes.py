@@ -46,7 +46,7 @@ async def disputes(request: Request) -> Response:
     found = await listing.page(pool, merchant.merchant_id, below, statuses, order_id, limit + 1)
     shown, more = found[:limit], len(found) > limit
     following = cursor.write_id(bound, shown[-1].dispute.dispute_id) if more else None
-    data = [dispute_json(each.order_id, each.dispute) for each in shown]
+    data = [dispute_json(each.order_id, each.dispute, each.payment) for each in shown]
     content = {"data": data, "hasMore": more, "nextCursor": following}
     return Response(encode(content), media_type="application/json")
 
