@@ -83,7 +83,7 @@ def _line(terms: SettlementTerms) -> str:
         else ""
     )
     return (
-        f"version {terms.version}, from {terms.valid_from.astimezone(UTC):%Y-%m-%d %H:%M} UTC: a capture costs"
+        f"version {terms.version}, from {terms.valid_from.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC: a capture costs"
         f" {percent_text(terms.percent)} % and {money.text_of(terms.fixed)}, on a refund the fee is {terms.refund_fee};"
         f" paid {terms.payout} at {terms.cutoff:%H:%M} ({terms.time_zone}), at least {money.text_of(terms.minimum)}{reserve}"
     )
@@ -157,5 +157,8 @@ def register(add: Add) -> None:
     parser.add_argument("--cutoff", type=_cutoff, metavar="HH:MM", help="when the day ends for payouts")
     parser.add_argument("--time-zone", metavar="ZONE", help="of the cutoff, such as America/New_York")
     parser.add_argument(
-        "--valid-from", type=_instant, metavar="TIME", help="when the version begins (default: at once)"
+        "--valid-from",
+        type=_instant,
+        metavar="TIME",
+        help="when the version begins (default, and at the earliest: in 30 seconds)",
     )

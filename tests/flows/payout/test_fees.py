@@ -4,18 +4,26 @@ refund."""
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
 import asyncpg
 import pytest
 
+from cuota.core.order.movement import MovementKind, MovementRequest
+from cuota.core.payout.fee import capture_fee
 from cuota.core.payout.terms import RefundFee, SettlementTerms
 from cuota.db.payout import terms as versions
 from cuota.db.verify.recalculate import verify
+from cuota.flows.merchant.manage_merchants import BadMerchant
+from cuota.flows.order.capture_order import capture_order
 from cuota.flows.payout.change_terms import TermsChange, change_terms
 from support.own_service import Own
+
+if TYPE_CHECKING:
+    from cuota.db.pool import Pool
 
 _FEES = """SELECT posting, amount FROM transfers WHERE order_id = $1 AND posting LIKE 'merchant_fee%' ORDER BY number"""
 
@@ -73,6 +81,7 @@ async def test_a_capture_during_two_changes_of_the_terms_may_pay_by_the_terms_be
     own.service.clock.ahead += timedelta(hours=1)
     order, name = await own.merchant.approved("100.00"), own.merchant.name
     await change_terms(own.context, name, TermsChange(percent=400))
+    own.service.clock.ahead += timedelta(minutes=1)
     assert (await own.merchant.move(order, "capture", "100.00")).status_code == 200
     assert await fees_of(own, order) == [("merchant_fee", 430)]
     # Simulate a capture that read the terms just before the second change, and was saved just after it.
@@ -143,6 +152,42 @@ async def test_each_of_many_concurrent_captures_pays_its_fee_once(own: Own) -> N
     for order in orders:
         assert await fees_of(own, order) == [("merchant_fee", 89)] * 4
     assert (await verify(own.context.pool)).disagreements == []
+
+
+async def test_a_capture_before_new_terms_are_committed_pays_what_the_terms_say(own: Own) -> None:
+    await give_terms(own)
+    order, merchant_id = await own.merchant.approved("100.00"), own.merchant.merchant_id
+    at = own.context.now()
+    captures = replace(own.context, now=lambda: at)
+    asked = MovementRequest(MovementKind.CAPTURE, "during", 6000)
+    async with own.owner() as owner, owner.transaction():
+        # The change runs in this transaction, so that the capture comes between its INSERT and its COMMIT.
+        changes = replace(captures, pool=cast("Pool", owner))
+        await change_terms(changes, str(merchant_id), TermsChange(percent=400))
+        await capture_order(captures, merchant_id, UUID(order["orderId"]), asked)
+    stored = await versions.read_all(own.context.pool, merchant_id)
+    assert [each.percent for each in stored] == [590, 400]
+    assert await fees_of(own, order) == [("merchant_fee", capture_fee(stored, 6000, at))]
+
+
+async def test_a_version_that_is_valid_now_begins_at_a_whole_second_after_its_commit(own: Own) -> None:
+    at = own.context.now()
+    context = replace(own.context, now=lambda: at)
+    for given in (None, at, at + timedelta(seconds=3)):
+        _, found = await change_terms(context, own.merchant.name, TermsChange(percent=400), given)
+        assert timedelta(seconds=30) <= found[-1].valid_from - at < timedelta(seconds=31)
+        assert found[-1].valid_from.microsecond == 0
+    later = at.replace(microsecond=0) + timedelta(days=1)
+    _, found = await change_terms(context, own.merchant.name, TermsChange(percent=400), later)
+    assert found[-1].valid_from == later
+
+
+async def test_terms_that_were_saved_after_their_own_beginning_are_reported(own: Own) -> None:
+    at = own.context.now()
+    times = iter([at, at + timedelta(seconds=40)])
+    context = replace(own.context, now=lambda: next(times))
+    with pytest.raises(BadMerchant, match="saved too late"):
+        await change_terms(context, own.merchant.name, TermsChange(percent=400))
 
 
 async def test_terms_that_begin_in_the_past_begin_now_and_do_not_apply_to_earlier_captures(own: Own) -> None:

@@ -13,6 +13,8 @@ from cuota.commands.history.people import Goods, Shopper, basket, shopper
 
 ZONE = ZoneInfo("America/New_York")
 MINUTE = timedelta(minutes=1)
+# New terms begin half a minute after the step that makes them. The first order comes later.
+FIRST_AFTER = 2 * MINUTE
 SHIPPING, FREE_FROM = 495, 7500
 FIRST_NUMBER = 20001
 # The relative numbers of orders at each hour from 7 to 23, and on each weekday from Monday.
@@ -154,7 +156,7 @@ def _instants(start: datetime, end: datetime, orders: int, chance: Random) -> li
         day = first + timedelta(days=chance.choices(range(days), weights)[0])
         hour = chance.choices(range(7, 7 + len(_HOURS)), _HOURS)[0]
         at = _instant(day, time(hour, chance.randrange(60), chance.randrange(60)))
-        if start + MINUTE < at < end - MINUTE:
+        if start + FIRST_AFTER < at < end - MINUTE:
             found.add(at)
     return sorted(found)
 

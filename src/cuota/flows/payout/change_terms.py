@@ -15,12 +15,17 @@ from cuota.core.merchant import Merchant
 from cuota.core.payout.percent import percent_text
 from cuota.core.payout.terms import PayoutSchedule, RefundFee, SettlementTerms
 from cuota.db.payout import terms as versions
+from cuota.db.pool import CONNECT_SECONDS, HANGS_SECONDS, WAIT_SECONDS
 from cuota.flows.context import Context
 from cuota.flows.merchant.manage_merchants import BadMerchant, find_merchant
 
 # An instant that an operator typed a moment ago still counts as now.
 JUST_NOW = timedelta(minutes=1)
-
+# A capture reads the terms without a lock, so it pays by the terms that were committed before its read. A new version therefore begins
+# when it has surely been committed: the pool waits for a session and for the statement less long than this. The rest is for clocks of
+# other machines that are ahead.
+LEAD = timedelta(seconds=30)
+assert timedelta(seconds=WAIT_SECONDS + CONNECT_SECONDS + HANGS_SECONDS) < LEAD
 
 _WORDS: dict[str, Callable[[Any], str]] = {
     "percent": lambda points: f"{percent_text(points)} %",
@@ -78,7 +83,8 @@ async def change_terms(
 ) -> tuple[Merchant, list[SettlementTerms]]:
     """Add a version, if anything is given, and return the merchant with all versions, the oldest first. Raises BadMerchant.
 
-    Without `valid_from`, the version is valid at once. It applies to captures from then on.
+    Without `valid_from`, the version begins after LEAD, at a whole second. It applies to captures from then on. Captures until then pay by
+    the previous version.
     """
     merchant = await find_merchant(context, name_or_id)
     found = await versions.read_all(context.pool, merchant.merchant_id)
@@ -92,8 +98,7 @@ async def change_terms(
     begins = valid_from or now
     if begins < now - JUST_NOW:
         raise BadMerchant("Nothing was changed. Terms cannot be valid from a time in the past.")
-    # Captures since the given time have already paid by the previous terms, so the version begins now.
-    begins = max(begins, now)
+    begins = _whole_second(max(begins, now + LEAD))
     if found and begins < found[-1].valid_from:
         raise BadMerchant(
             f"Nothing was changed. Version {found[-1].version} is valid from {found[-1].valid_from:%Y-%m-%d %H:%M} UTC;"
@@ -108,7 +113,17 @@ async def change_terms(
         raise BadMerchant(
             "Nothing was changed: another command changed these terms at the same moment. Look at them, and try again."
         ) from None
+    if context.now() >= begins:
+        raise BadMerchant(
+            f"Version {new.version} was saved too late, after {begins:%Y-%m-%d %H:%M:%S} UTC, when it begins. Captures since then may"
+            " have paid by the previous version: cuota verify lists them."
+        )
     return merchant, [*found, new]
+
+
+def _whole_second(at: datetime) -> datetime:
+    """Return the time, rounded up to a whole second. The API cuts times to milliseconds, so a fraction would move captures across it."""
+    return at if not at.microsecond else at.replace(microsecond=0) + timedelta(seconds=1)
 
 
 def _check(terms: SettlementTerms) -> None:
