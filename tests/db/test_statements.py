@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import pytest
 
@@ -121,7 +122,8 @@ _TABLE = re.compile(r"CREATE (?:UNLOGGED )?TABLE (\w+) \((.*?)\n\)", re.DOTALL)
 _KEY = re.compile(r"PRIMARY KEY \((\w+)|(\w+)[ ][^\n]*PRIMARY KEY")
 
 
-def merchants_tables() -> set[str]:
+@cache
+def merchants_tables() -> frozenset[str]:
     """Return the tables whose primary key begins with merchant_id, from the migrations."""
     found = set()
     for file in sorted((FOLDER / "migrations").glob("*.sql")):
@@ -129,10 +131,10 @@ def merchants_tables() -> set[str]:
             key = _KEY.search(body)
             if key and "merchant_id" in key.groups():
                 found.add(name)
-    return found
+    return frozenset(found)
 
 
-def touched(sql: str) -> set[str]:
+def touched(sql: str) -> frozenset[str]:
     return merchants_tables() & set(re.findall(r"(?:FROM|JOIN|INTO|UPDATE)\s+(\w+)", sql))
 
 
