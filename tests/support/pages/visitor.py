@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -78,16 +79,22 @@ class _Reader(HTMLParser):
 
 @dataclass
 class Page:
-    """One answer, as a person would see it. `left` is the merchant's address, if the page goes there automatically."""
+    """One answer, as a person would see it. `redirect` is the address at a merchant to which the answer redirects."""
 
     answer: httpx.Response
-    left: str | None = None
-    seen: _Reader = field(init=False)
+    redirect: str | None = None
 
-    def __post_init__(self) -> None:
-        self.seen = _Reader(self.answer.text)
-        if self.seen.refresh and self.left is None:
-            self.left = self.seen.refresh.partition(";url=")[2]
+    @cached_property
+    def seen(self) -> _Reader:
+        """The parsed page. Many tests look only at the status of most pages, and parsing a page takes milliseconds."""
+        return _Reader(self.answer.text)
+
+    @property
+    def left(self) -> str | None:
+        """The merchant's address, if the page goes there automatically."""
+        if self.redirect is None and self.seen.refresh:
+            return self.seen.refresh.partition(";url=")[2]
+        return self.redirect
 
     @property
     def seconds(self) -> int | None:
@@ -179,7 +186,7 @@ class Visitor:
         while answer.is_redirect:
             target = urljoin(str(answer.url), answer.headers["location"])
             if urlsplit(target).netloc != self.http.base_url.netloc.decode():
-                self.page = Page(answer, left=target)
+                self.page = Page(answer, redirect=target)
                 return self.page
             answer = await self.http.get(target)
             self.answers.append(answer)
