@@ -6,7 +6,8 @@ import asyncio
 import os
 import secrets
 import time
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from uuid import UUID
@@ -19,6 +20,7 @@ from cuota.core.risk.policy import Policy
 from cuota.core.risk.review import ReviewState
 from cuota.db.pool import Pool
 from cuota.db.vault import Vault
+from cuota.flows.apart import LateMerchants
 from cuota.rails.load import Rails
 
 _RANDOM_BITS = 62
@@ -66,7 +68,7 @@ class Context:
     every one-time code (sent, failed, or the rate limit that refused it), `card_event` with the rail and the kind of every event
     of a card processor that was applied; the metrics count these. From `agreement_values_from` on (the real clock), plans have the values
     of their agreement, not its text. `sealed` are the versions of
-    the policies with which this process has decided.
+    the policies with which this process has decided. `late` has, for each job, the merchants for which the job has just failed.
     """
 
     settings: Settings
@@ -84,7 +86,14 @@ class Context:
     texted: Callable[[str], None] = _unnoticed
     card_event: Callable[[str, str], None] = _uncounted
     sealed: set[str] = field(default_factory=set)
+    late: defaultdict[str, LateMerchants] = field(default_factory=lambda: defaultdict(LateMerchants))
     locks: WeakValueDictionary[UUID, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+
+    async def each_apart(
+        self, what: str, merchants: Sequence[UUID], act: Callable[[UUID], Awaitable[int]]
+    ) -> int:
+        """Call `act` for each merchant, and return the sum of the results. An error for one merchant does not stop the others."""
+        return await self.late[what].each(what, merchants, act)
 
     def lock(self, busy: UUID) -> asyncio.Lock:
         """Return this process's lock for an order or a consumer.

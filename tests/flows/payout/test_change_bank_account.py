@@ -14,6 +14,7 @@ import pytest
 from cuota.core.payout.bank_account import CHANGE_DELAY, BankDetails
 from cuota.core.sandbox import TEST_ACCOUNTS
 from cuota.db.payout import bank_accounts
+from cuota.flows.apart import LateMerchants
 from cuota.flows.context import Context
 from cuota.flows.merchant.manage_merchants import BadMerchant, MerchantTerms, create_merchant
 from cuota.flows.merchant.sandbox_account import give_test_accounts
@@ -209,6 +210,8 @@ async def test_the_payouts_of_a_merchant_continue_although_those_of_another_cann
         await change_bank_account(own.context, merchant_id, FIRST)
     await send_payouts(own.context)
     context = later(own.context, CHANGE_DELAY)
+    # By a clock that stands still, the failure takes no time, so that the merchant is tried again in the next run.
+    context.late["resumption of payouts"] = LateMerchants(lambda: 0.0)
     async with holder(own.where) as lock:
         await lock.run(LOCK, failing)
         assert await lock.until_done(asyncio.ensure_future(resume_payouts(context))) == 1

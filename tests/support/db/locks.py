@@ -26,12 +26,16 @@ class Holder:
         """Run a statement in the transaction. It may wait for a lock."""
         return await self._holding.fetch(sql, *values)
 
+    async def waiting(self) -> int:
+        """Return how many sessions of this database wait for a lock."""
+        return int(await self._watching.fetchval(WAITING))
+
     async def until_waits(self, acting: asyncio.Future[Any], count: int = 1) -> None:
         """Return as soon as `count` sessions of this database wait for a lock. `acting` must not end before that.
 
         The second session has no transaction: inside one, PostgreSQL shows only the sessions that existed at the first query.
         """
-        while await self._watching.fetchval(WAITING) < count:
+        while await self.waiting() < count:
             assert not acting.done(), f"nothing waited for a lock: {acting}"
             await asyncio.sleep(0.01)
 

@@ -15,7 +15,6 @@ from cuota.core.order.event import Event
 from cuota.core.payout.bank_account import CHANGE_DELAY, BankAccount, BankDetails
 from cuota.db.payout import bank_accounts
 from cuota.db.payout.bank_accounts import ToldBy
-from cuota.flows.apart import apart
 from cuota.flows.context import Context, utc_now
 from cuota.flows.desk.bad_change import BadChange
 from cuota.flows.desk.record import OPERATOR, Actor
@@ -94,8 +93,10 @@ async def resume_payouts(context: Context) -> int:
     Return how many merchants there were.
     """
     now = context.now()
-    resumed = 0
-    for merchant_id in await bank_accounts.to_resume(context.pool, now):
-        with apart("resumption of payouts", merchant_id):
-            resumed += await bank_accounts.resume(context.pool, merchant_id, now)
-    return resumed
+
+    async def resume(merchant_id: UUID) -> int:
+        return await bank_accounts.resume(context.pool, merchant_id, now)
+
+    return await context.each_apart(
+        "resumption of payouts", await bank_accounts.to_resume(context.pool, now), resume
+    )

@@ -12,7 +12,6 @@ from cuota.core.payout.calendar import next_business_day
 from cuota.core.payout.cutoff import BANK_ZONE, next_cutoff, pays_at
 from cuota.db.payout import batches
 from cuota.db.payout.batches import Closing, ClosingRequest
-from cuota.flows.apart import apart
 from cuota.flows.context import Context
 from cuota.flows.payout.settle_movements import settle_merchant
 
@@ -22,11 +21,13 @@ MOST_CUTOFFS = 40
 
 async def close_batches(context: Context) -> int:
     """Close every batch whose cutoff has passed. Return how many payouts were created."""
-    paid = 0
-    for merchant_id in await batches.merchants_due(context.pool, context.now()):
-        with apart("closing", merchant_id):
-            paid += (await close_merchant(context, merchant_id)).count(Closing.PAID)
-    return paid
+
+    async def close(merchant_id: UUID) -> int:
+        return (await close_merchant(context, merchant_id)).count(Closing.PAID)
+
+    return await context.each_apart(
+        "closing", await batches.merchants_due(context.pool, context.now()), close
+    )
 
 
 async def close_merchant(context: Context, merchant_id: UUID) -> list[Closing]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 from uuid import UUID
 
 import asyncpg
 
 from cuota.core.payout.cutoff import next_cutoff
 from cuota.db.payout import lines
-from cuota.flows.apart import apart
 from cuota.flows.context import Context
 
 EVENTS_AT_ONCE = 1000
@@ -22,11 +22,8 @@ MOST_BATCHES = 50
 
 async def settle_movements(context: Context) -> int:
     """Write the settlement lines of all merchants' new movements. Return how many events were read."""
-    read = 0
-    for merchant_id in await lines.merchants_behind(context.pool):
-        with apart("settlement", merchant_id):
-            read += await settle_merchant(context, merchant_id)
-    return read
+    behind = await lines.merchants_behind(context.pool)
+    return await context.each_apart("settlement", behind, partial(settle_merchant, context))
 
 
 async def settle_merchant(context: Context, merchant_id: UUID, most: int | None = None) -> int:

@@ -18,7 +18,6 @@ from cuota.db.webhook.deliveries import Claimed, Lane, Result
 from cuota.db.webhook.endpoints import Pair, Secrets
 from cuota.db.webhook.events import OWN_ADDRESS, AnyFacts
 from cuota.db.workers import Worker
-from cuota.flows.apart import apart
 from cuota.flows.context import Context, utc_now
 from cuota.flows.webhook.limit_receivers import ReceiverLimits
 from cuota.flows.webhook.pace_webhooks import Pace
@@ -34,11 +33,11 @@ log = logging.getLogger("cuota.webhooks")
 
 async def publish_events(context: Context) -> int:
     """Put new events into the feeds, and add a delivery for each receiver. Return how many events were published."""
-    published = 0
-    for merchant_id in await events.waiting(context.pool):
-        with apart("publishing", merchant_id):
-            published += await events.publish(context.pool, merchant_id, context.now(), PUBLISHED_AT_ONCE)
-    return published
+
+    async def publish(merchant_id: UUID) -> int:
+        return await events.publish(context.pool, merchant_id, context.now(), PUBLISHED_AT_ONCE)
+
+    return await context.each_apart("publishing", await events.waiting(context.pool), publish)
 
 
 class Courier:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from uuid import UUID
+
 from cuota.db.webhook import deliveries, replays
-from cuota.flows.apart import apart
 from cuota.flows.context import Context
 
 
 async def park_removed(context: Context) -> int:
     """Park some deliveries of each removed endpoint. Return how many."""
-    removed = {(lane.merchant_id, lane.receiver) for lane in await deliveries.lanes_removed(context.pool)}
-    parked = 0
-    for merchant_id, receiver in removed:
-        with apart("parking", merchant_id):
+    removed: dict[UUID, set[UUID]] = defaultdict(set)
+    for lane in await deliveries.lanes_removed(context.pool):
+        removed[lane.merchant_id].add(lane.receiver)
+
+    async def park(merchant_id: UUID) -> int:
+        parked = 0
+        for receiver in removed[merchant_id]:
             parked += await replays.park(context.pool, merchant_id, receiver, context.now())
-    return parked
+        return parked
+
+    return await context.each_apart("parking", list(removed), park)
