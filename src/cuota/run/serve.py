@@ -29,7 +29,10 @@ from cuota.run.signals import STOPS, StopSignal, handle_signals, until_signal
 from cuota.run.stopping import STOP_SECONDS
 from cuota.run.workers import ForkServer, WorkerProcess
 
+# A start that takes longer than this is announced again and again. A fork server that forks no worker for so long is replaced.
 READY_SECONDS = 30.0
+# On an overloaded machine, workers that are alive may be slow. A worker that is not ready after this time hangs.
+MOST_READY_SECONDS = 300.0
 CHECK_SECONDS = 0.5
 # A worker that ends sooner than this after its start is replaced after a pause: the next one may fail, too.
 YOUNG_SECONDS = 1.0
@@ -208,18 +211,35 @@ async def _prepared(settings: config.Settings, where: dict[str, Any], workers: i
 
 
 def _wait_ready(serving: Serving, listen: str) -> None:
-    until = time.monotonic() + READY_SECONDS
+    """Wait until the service answers. Raises CannotServe as soon as a worker has ended, and after MOST_READY_SECONDS."""
+    began = time.monotonic()
+    until, announce_at = began + MOST_READY_SECONDS, began + READY_SECONDS
     # One client for all attempts: a new client reads the list of certificate authorities, which takes about 20 ms.
     with httpx.Client(base_url=listen, timeout=1, trust_env=False) as client:
-        while time.monotonic() < until:
+        while (now := time.monotonic()) < until:
             for worker in serving.workers:
                 if worker.ended():
                     raise CannotServe(_failure(serving, worker))
+            if now >= announce_at:
+                announce_at = now + READY_SECONDS
+                _announce_slow_start(now - began, until - now)
             with contextlib.suppress(httpx.HTTPError):
                 if client.get("/health/ready").status_code == httpx.codes.OK:
                     return
             time.sleep(0.05)
-    raise CannotServe(f"The service was not ready within {READY_SECONDS:.0f} seconds.")
+    raise CannotServe(
+        f"The service was not ready within {MOST_READY_SECONDS:.0f} seconds, although no worker process has ended. Look for the "
+        "reason in the lines above. If the machine is overloaded, start the service again with fewer --workers."
+    )
+
+
+def _announce_slow_start(seconds: float, left: float) -> None:
+    print(
+        f"cuota: warning: the worker processes run, but are not ready after {seconds:.0f} seconds. The machine may be overloaded. "
+        f"Waiting for at most {left:.0f} more seconds.",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def _failure(serving: Serving, worker: WorkerProcess) -> str:
