@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from cuota import config
+from cuota.commands.operate import _secured
 from cuota.db import lock_wait
 from cuota.db.pool import UnsafeDatabase
 from cuota.run import runtime
@@ -80,6 +81,36 @@ async def test_the_table_can_be_used_while_the_migration_waits(
         migrating.cancel()
         with pytest.raises(asyncio.CancelledError):
             await migrating
+
+
+async def test_row_level_security_waits_for_a_backup_and_says_so(
+    own_database: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = ""
+    async with holder(own_database) as backup:
+        await back_up(backup)
+        turning = asyncio.ensure_future(_secured(own_database, on=True))
+        while not said:
+            assert not turning.done(), turning
+            await asyncio.sleep(0.01)
+            said = capsys.readouterr().err
+    assert "card_events" in await turning
+    assert "Row-level security waits for a lock that session" in said
+    assert "(pg_dump, role cuota_owner, its statement began at" in said
+
+
+async def test_row_level_security_that_waited_too_long_names_the_session_and_changes_nothing(
+    own_database: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock_wait, "PATIENCE_SECONDS", 0.0)
+    async with holder(own_database) as backup:
+        await back_up(backup)
+        ((pid,),) = await backup.run("SELECT pg_backend_pid()")
+        with pytest.raises(
+            UnsafeDatabase, match=f"Row-level security was not applied: it needs a lock that session {pid} "
+        ):
+            await _secured(own_database, on=True)
+    assert not await ask(own_database, "SELECT relrowsecurity FROM pg_class WHERE relname = 'orders'")
 
 
 async def test_an_error_that_is_no_lock_does_not_blame_the_name_of_the_database(

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import contextlib
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import asyncpg
@@ -18,6 +19,7 @@ from cuota.commands.progress import ProgressReporter, progress
 from cuota.config import reading
 from cuota.db import hosts, row_security
 from cuota.db.citus import distribute
+from cuota.db.lock_wait import with_locks
 from cuota.db.migrate import OnProgress
 from cuota.db.nodes import require_coordinator
 from cuota.db.operator import operator_figures
@@ -136,14 +138,15 @@ async def _secured(where: dict[str, Any], *, on: bool) -> list[str]:
             "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')"
         ):
             raise UnsafeDatabase("Row-level security does not work on a Citus cluster. Nothing was changed.")
-        return await row_security.turn(connection, on=on)
+        turn = partial(row_security.turn, connection, on=on)
+        return await with_locks(connection, "Row-level security", turn, runtime.lock_wait(where))
     except asyncpg.InsufficientPrivilegeError:
         raise UnsafeDatabase(
             "Only the owner of the tables can turn row-level security on or off. Give the owner's database address with --database."
         ) from None
-    except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
+    except asyncpg.DeadlockDetectedError:
         raise UnsafeDatabase(
-            "A table was locked for too long. Nothing was changed. Run the command again."
+            "Another session needed the same tables. Nothing was changed. Run the command again."
         ) from None
     finally:
         await connection.close()

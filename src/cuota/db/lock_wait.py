@@ -74,7 +74,7 @@ async def with_locks(
 def _given_up(what: str, watch: _Watch) -> UnsafeDatabase:
     number = "its number" if watch.pid is None else watch.pid
     return UnsafeDatabase(
-        f"{what} was not applied: it needs a lock that {watch.holder} holds. Start the migration again when that session has ended. "
+        f"{what} was not applied: it needs a lock that {watch.holder} holds. Start the command again when that session has ended. "
         "A backup (cuota backup, pg_dump) holds its locks until it has ended; wait for it, or stop it. To end another session, "
         f"run SELECT pg_terminate_backend({number}) in psql."
     )

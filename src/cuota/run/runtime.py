@@ -55,6 +55,11 @@ def owner(settings: Settings, where: dict[str, Any]) -> dict[str, Any]:
     return {"dsn": settings.database_owner_url} if settings.database_owner_url else where
 
 
+def lock_wait(where: dict[str, Any]) -> LockWait:
+    """Return how a change of tables waits for its locks, and prints which session holds them. `where` is the owner's address."""
+    return LockWait(lambda: hosts.connect(**where, timeout=5), _tell)
+
+
 async def migrated(settings: Settings, where: dict[str, Any], told: OnProgress = untold) -> list[str]:
     """Wait for the database and bring it up to date. Return the names of the applied migrations.
 
@@ -64,7 +69,7 @@ async def migrated(settings: Settings, where: dict[str, Any], told: OnProgress =
     try:
         await refuse_worker(connection)
         if await service_rights.may_migrate(connection):
-            wait = LockWait(lambda: hosts.connect(**owner(settings, where), timeout=5), _tell)
+            wait = lock_wait(owner(settings, where))
             return await migrate(connection, settings.environment, told, wait)
         await service_rights.require_current(connection, settings.environment)
         return []
