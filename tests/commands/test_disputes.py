@@ -41,7 +41,7 @@ async def _sold(command: Cuota, where: dict[str, Any]) -> Sold:
     settings = config.load({"CUOTA_DATA_DIR": str(command.data)})
     await runtime.migrated(settings, where)
     async with opened_own(settings, where) as own:
-        names = ["A-1", "A-2", "A-3", "A-4", "A-5", "A-6", "TWICE"]
+        names = ["A-1", "A-2", "A-3", "A-4", "A-5", "A-6", "A-7", "TWICE"]
         made = {name: await captured(own.merchant, merchantReference=name) for name in names}
         await own.auto_merchant.approved("100.00", merchantReference="TWICE")
         await own.merchant.create("50.00", merchantReference="NEW")
@@ -104,12 +104,31 @@ def test_a_dispute_is_accepted_twice_with_the_same_result(sold: Sold) -> None:
     assert "Opened for the consumer by the payment provider." in text
 
 
+def merchant_log(sold: Sold, count: int) -> list[tuple[str, dict[str, str]]]:
+    """Return the newest entries of the merchant's own audit log, the oldest first."""
+    done = sold.cuota("desk", "log", "--merchant", sold.merchants[0], "--limit", str(count), "--json")
+    return [(each["action"], each["after"]) for each in reversed(json.loads(done.stdout))]
+
+
 def test_a_dispute_that_is_accepted_for_a_merchant_is_in_the_merchant_s_own_log(sold: Sold) -> None:
     dispute = said(sold, "open", sold.orders["A-6"], *OPEN)["disputeId"]
     assert said(sold, "accept", dispute)["status"] == "lost"
-    done = sold.cuota("desk", "log", "--merchant", sold.merchants[0], "--limit", "1", "--json")
-    (entry,) = json.loads(done.stdout)
-    assert (entry["action"], entry["after"]) == ("dispute.accept", {"dispute": dispute})
+    assert merchant_log(sold, 1) == [("dispute.accept", {"dispute": dispute})]
+
+
+def test_each_step_of_the_operator_in_a_dispute_is_in_the_merchant_s_own_log(sold: Sold) -> None:
+    dispute = said(sold, "open", sold.orders["A-7"], *OPEN, "--text", "Ann says that nothing came.")[
+        "disputeId"
+    ]
+    said(sold, "decide", dispute, "--for", "consumer")
+    said(sold, "appeal", dispute, "--by", "merchant", "--text", "It did come.")
+    assert merchant_log(sold, 3) == [
+        ("dispute.open", {"dispute": dispute, "amount": "20.00"}),
+        ("dispute.decide", {"dispute": dispute, "for": "consumer"}),
+        ("dispute.appeal", {"dispute": dispute, "by": "merchant"}),
+    ]
+    refused(sold, "appeal", dispute, "--by", "merchant", "--text", "It did come.")
+    assert merchant_log(sold, 1) == [("dispute.appeal", {"dispute": dispute, "by": "merchant"})]
 
 
 def test_disputes_are_listed_newest_first_by_status_and_merchant(sold: Sold) -> None:

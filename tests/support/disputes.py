@@ -10,7 +10,7 @@ from cuota.core.dispute.chargeback import ChargebackReport, lose_chargeback, ope
 from cuota.core.dispute.dispute import Dispute, DisputeParty, DisputeReason
 from cuota.core.dispute.evidence import EvidenceFile
 from cuota.core.order.outcome import Outcome
-from cuota.flows.dispute.answer_dispute import decide_dispute
+from cuota.flows.dispute.answer_dispute import decide_dispute, submit_evidence
 from cuota.flows.dispute.open_dispute import open_dispute
 from cuota.flows.dispute.read_dispute import DisputedOrder, OrderWithClaims, read_claims, reading
 from cuota.flows.plan import manage_plan
@@ -100,3 +100,11 @@ async def network_decides(
     done = await settle(context, *ids, decide, reading(dispute.dispute_id))
     assert done.outcome is not None
     return next(each for each in done.outcome.disputes if each.dispute_id == dispute.dispute_id)
+
+
+async def to_decide(merchant: Merchant, *, files: tuple[EvidenceFile, ...] = ()) -> Dispute:
+    """Open a dispute that the merchant has answered, so that it waits for the operator."""
+    dispute = await disputed(merchant, await captured(merchant), 4000, files=files)
+    context = merchant.service.context
+    await submit_evidence(context, merchant.merchant_id, dispute.dispute_id, "It was delivered.", [])
+    return dispute

@@ -1,4 +1,7 @@
-"""`cuota dispute`: open, decide, list and show disputes, and act for one of the two sides."""
+"""`cuota dispute`: open, decide, list and show disputes, and act for one of the two sides.
+
+The merchant's own audit log has an entry for each step.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from cuota.flows.dispute.find_dispute import merchant_of_dispute, order_named
 from cuota.flows.dispute.open_dispute import open_dispute
 from cuota.flows.dispute.show_dispute import ShownDispute, show_dispute
 from cuota.flows.merchant.manage_merchants import find_merchant
-from cuota.flows.operator.log_action import OperatorNote, tell_merchant
+from cuota.flows.operator.tell_dispute import tell_dispute
 
 MOST_SHOWN = 1000
 NO_TEXT = "Opened for the consumer by the payment provider."
@@ -34,6 +37,8 @@ def open_one(options: argparse.Namespace) -> int:
         merchant_id, order_id = await order_named(context, options.order)
         given = options.reason, options.amount, options.text or NO_TEXT
         opened = await open_dispute(context, merchant_id, order_id, *given, party=DisputeParty.OPERATOR)
+        amount = money.text_of(opened.amount)
+        await tell_dispute(context, merchant_id, "dispute.open", opened.dispute_id, amount=amount)
         return merchant_id, await show_dispute(context, merchant_id, opened.dispute_id)
 
     opened = changes("dispute.open", options.order, amount=money.text_of(options.amount))
@@ -52,20 +57,20 @@ def show_one(options: argparse.Namespace) -> int:
 def decide(options: argparse.Namespace) -> int:
     """`cuota dispute decide`."""
 
-    async def act(context: Context, merchant_id: UUID, dispute_id: UUID) -> object:
+    async def act(context: Context, merchant_id: UUID, dispute_id: UUID) -> None:
         for_consumer = options.side == DisputeParty.CONSUMER
-        return await decide_dispute(context, merchant_id, dispute_id, for_consumer=for_consumer)
+        await decide_dispute(context, merchant_id, dispute_id, for_consumer=for_consumer)
+        await tell_dispute(context, merchant_id, "dispute.decide", dispute_id, **{"for": options.side})
 
     return _acted(options, act, f"dispute.decide.{options.side}")
 
 
 def accept(options: argparse.Namespace) -> int:
-    """`cuota dispute accept`. The merchant's own audit log has an entry, because the command acts for the merchant."""
+    """`cuota dispute accept`."""
 
     async def act(context: Context, merchant_id: UUID, dispute_id: UUID) -> None:
         await accept_dispute(context, merchant_id, dispute_id)
-        note = OperatorNote("dispute.accept", f"Dispute {dispute_id}", "", after={"dispute": str(dispute_id)})
-        await tell_merchant(context, merchant_id, note)
+        await tell_dispute(context, merchant_id, "dispute.accept", dispute_id)
 
     return _acted(options, act, "dispute.accept")
 
@@ -73,8 +78,9 @@ def accept(options: argparse.Namespace) -> int:
 def appeal(options: argparse.Namespace) -> int:
     """`cuota dispute appeal`."""
 
-    async def act(context: Context, merchant_id: UUID, dispute_id: UUID) -> object:
-        return await appeal_dispute(context, merchant_id, dispute_id, options.side, options.text)
+    async def act(context: Context, merchant_id: UUID, dispute_id: UUID) -> None:
+        await appeal_dispute(context, merchant_id, dispute_id, options.side, options.text)
+        await tell_dispute(context, merchant_id, "dispute.appeal", dispute_id, by=options.side)
 
     return _acted(options, act, "dispute.appeal")
 

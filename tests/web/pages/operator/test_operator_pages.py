@@ -7,20 +7,15 @@ from uuid import UUID, uuid4
 import pytest
 
 from cuota.core.dates import month
-from cuota.core.dispute.dispute import Dispute, DisputeStatus
-from cuota.core.dispute.evidence import EvidenceFile
 from cuota.core.operator.role import OperatorRole
 from cuota.core.payout.arrival import day_at_bank
 from cuota.db.desk.orders import BEYOND
-from cuota.db.dispute import disputes
 from cuota.db.merchant import credentials, merchants
 from cuota.db.operator import operator_figures, operator_log
 from cuota.db.operator.operator_figures import VerifyRun
 from cuota.db.risk import decisions
 from cuota.flows.context import utc_now
-from cuota.flows.dispute.answer_dispute import submit_evidence
-from cuota.web.pages.operator import disputes as operator_disputes
-from support.disputes import captured, disputed
+from support.disputes import captured, to_decide
 from support.makers import PROFILE, Merchant
 from support.pages.operator_staff import OperatorStaff
 from support.pages.staff import Staff
@@ -60,73 +55,6 @@ async def test_for_an_unknown_order_the_page_says_what_to_do(operator: OperatorS
     await operator.enter()
     page = await operator.open(f"/operator/orders?q={asked}")
     assert (page.status, "No order has this id or reference" in page.text) == (200, True)
-
-
-async def to_decide(merchant: Merchant, *, files: tuple[EvidenceFile, ...] = ()) -> Dispute:
-    """Open a dispute that the merchant has answered, so that it waits for the operator."""
-    dispute = await disputed(merchant, await captured(merchant), 4000, files=files)
-    context = merchant.service.context
-    await submit_evidence(context, merchant.merchant_id, dispute.dispute_id, "It was delivered.", [])
-    return dispute
-
-
-@pytest.mark.parametrize(
-    ("side", "status"), [("consumer", DisputeStatus.LOST), ("merchant", DisputeStatus.WON)]
-)
-async def test_a_support_person_reads_both_sides_and_decides(
-    operator: OperatorStaff,
-    merchant: Merchant,
-    monkeypatch: pytest.MonkeyPatch,
-    side: str,
-    status: DisputeStatus,
-) -> None:
-    monkeypatch.setattr(operator_disputes, "A_PAGE", 10_000)
-    dispute = await to_decide(merchant)
-    await operator.enter(OperatorRole.SUPPORT)
-    page = await operator.open("/operator/disputes?view=decide")
-    assert f"/operator/disputes/{dispute.dispute_id}" in page.seen.links
-    page = await operator.open(f"/operator/disputes/{dispute.dispute_id}")
-    assert "Nothing came." in page.text
-    assert "It was delivered." in page.text
-    page = await operator.press(str(dispute.dispute_id), **{"for": side, "reason": "the carrier says so"})
-    assert "The dispute is decided" in page.text
-    found = await disputes.find(operator.service.context.pool, merchant.merchant_id, dispute.dispute_id)
-    assert found is not None
-    assert found.dispute.status is status
-    assert await logged(operator, dispute.dispute_id) == ["dispute.decide"]
-
-
-async def test_a_second_click_makes_no_second_decision(operator: OperatorStaff, merchant: Merchant) -> None:
-    dispute = await to_decide(merchant)
-    await operator.enter()
-    await operator.open(f"/operator/disputes/{dispute.dispute_id}")
-    action, held = operator.page.form(str(dispute.dispute_id))
-    form = {**held, "for": "merchant", "reason": "delivered"}
-    for status in (303, 409):
-        assert (await operator.http.post(action, data=form)).status_code == status
-    assert await logged(operator, dispute.dispute_id) == ["dispute.decide"]
-
-
-@pytest.mark.parametrize("changes", [{"for": "nobody", "reason": "x"}, {"for": "consumer", "reason": " "}])
-async def test_a_decision_without_a_side_or_a_reason_changes_nothing(
-    operator: OperatorStaff, merchant: Merchant, changes: dict[str, str]
-) -> None:
-    dispute = await to_decide(merchant)
-    await operator.enter()
-    await operator.open(f"/operator/disputes/{dispute.dispute_id}")
-    page = await operator.press(str(dispute.dispute_id), **changes)
-    assert page.status == 400
-    assert await logged(operator, dispute.dispute_id) == []
-
-
-async def test_a_file_of_a_dispute_is_a_download(operator: OperatorStaff, merchant: Merchant) -> None:
-    dispute = await to_decide(merchant, files=(EvidenceFile("note.txt", "text/plain", b"I waited."),))
-    await operator.enter(OperatorRole.SUPPORT)
-    page = await operator.open(f"/operator/disputes/{dispute.dispute_id}")
-    (path,) = [link for link in page.seen.links if "/files/" in link]
-    answer = await operator.http.get(path)
-    assert answer.content == b"I waited."
-    assert answer.headers["content-disposition"].startswith("attachment")
 
 
 async def test_an_owner_changes_a_merchants_limits_and_the_log_keeps_both_values(

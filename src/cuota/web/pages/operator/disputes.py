@@ -21,6 +21,7 @@ from cuota.flows.dispute.find_dispute import merchant_of_dispute
 from cuota.flows.dispute.show_dispute import ShownDispute, show_dispute
 from cuota.flows.operator.change_operators import reason_of
 from cuota.flows.operator.log_action import OperatorNote, log_action
+from cuota.flows.operator.tell_dispute import tell_dispute
 from cuota.web.pages.checkout.session import Stop, see_other
 from cuota.web.pages.desk.dispute_view import REASONS, size_words
 from cuota.web.pages.desk.view import day_of, when
@@ -216,6 +217,7 @@ async def decide(request: Request, desk: OperatorDesk) -> Response:
         refusal = OperatorNote("dispute.decide.refused", note.subject, refused.message, one.dispute_id)
         await log_action(context, desk.actor, refusal)
         return _page(request, desk, *await _find(request), {"": refused.message}, status_of(refused))
+    await tell_dispute(context, merchant_id, note.action, one.dispute_id, **{"for": side})
     return see_other(f"{_DISPUTES}/{one.dispute_id}?said=decided")
 
 
