@@ -17,7 +17,7 @@ from cuota.core.dispute.dispute import DisputeParty, DisputeReason, DisputeStatu
 from cuota.db.dispute import operator_list
 from cuota.db.dispute.operator_list import ListedDispute
 from cuota.flows.context import Context
-from cuota.flows.dispute.answer_dispute import accept_dispute, appeal_dispute, decide_dispute
+from cuota.flows.dispute.answer_dispute import accept_dispute, accepted_before, appeal_dispute, decide_dispute
 from cuota.flows.dispute.find_dispute import merchant_of_dispute, order_named
 from cuota.flows.dispute.open_dispute import open_dispute
 from cuota.flows.dispute.show_dispute import ShownDispute, show_dispute
@@ -69,7 +69,10 @@ def accept(options: argparse.Namespace) -> int:
     """`cuota dispute accept`."""
 
     async def act(context: Context, merchant_id: UUID, dispute_id: UUID) -> None:
+        before = (await show_dispute(context, merchant_id, dispute_id)).found.dispute
         await accept_dispute(context, merchant_id, dispute_id)
+        if accepted_before(before):
+            return
         await tell_dispute(context, merchant_id, "dispute.accept", dispute_id)
 
     return _acted(options, act, "dispute.accept")

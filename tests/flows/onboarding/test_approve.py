@@ -199,6 +199,9 @@ async def test_the_same_decision_twice_is_one_decision(context: Context, new: UU
         "SELECT count(*) AS made FROM onboarding_decisions WHERE merchant_id = $1", new
     )
     assert row["made"] == 1
+    for table, about in (("operator_log", "about"), ("audit_log", "merchant_id")):
+        rows = await context.pool.fetch(f"SELECT action FROM {table} WHERE {about} = $1", new)
+        assert [row["action"] for row in rows].count("onboarding.accept") == 1
 
 
 async def test_an_acceptance_during_a_change_never_approves_data_that_the_operator_did_not_see(

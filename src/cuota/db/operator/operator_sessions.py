@@ -40,7 +40,7 @@ _DELETE = "DELETE FROM operator_sessions WHERE session_hash = $1"
 _NEW_FACTOR = """UPDATE operator_sessions SET new_factor = coalesce(new_factor, $2) WHERE session_hash = $1
     RETURNING new_factor"""
 _PROVED = "UPDATE operator_sessions SET proved_at = $2 WHERE session_hash = $1"
-_END_ONE = "DELETE FROM operator_sessions WHERE person_id = $1 AND session_id = $2"
+_END_ONE = "DELETE FROM operator_sessions WHERE person_id = $1 AND session_id = $2 RETURNING 1"
 _END_ALL = "DELETE FROM operator_sessions WHERE person_id = $1"
 _END_LINKS = """UPDATE operator_links SET ends_at = $2, mail_at = NULL
     WHERE person_id = $1 AND used_at IS NULL AND ends_at > $2"""
@@ -157,9 +157,9 @@ async def end(session: Session, session_hash: bytes) -> None:
     await session.fetchrow(_DELETE, session_hash)
 
 
-async def end_one(session: Session, person_id: UUID, session_id: UUID) -> None:
-    """End one session of a person."""
-    await session.fetchrow(_END_ONE, person_id, session_id)
+async def end_one(session: Session, person_id: UUID, session_id: UUID) -> bool:
+    """End one session of a person. Return False if there is none."""
+    return await session.fetchrow(_END_ONE, person_id, session_id) is not None
 
 
 async def end_all(session: Session, person_id: UUID, now: datetime) -> None:

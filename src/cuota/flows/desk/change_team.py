@@ -141,24 +141,33 @@ async def invite_again(context: Context, merchant_id: UUID, actor: Actor, person
     _require(actor, person.role)
     if person.joined_at is not None:
         raise BadTeam(f"{person.name} has joined already, and can ask for a link on the sign-in page.")
-    await record(
-        context, merchant_id, actor, AuditNote("team.invite_again", f"{person.name} <{person.email}>", "")
-    )
-    return await make_link(context, person, mail=True, life=INVITATION_LIFE) is not None
+    note = AuditNote("team.invite_again", f"{person.name} <{person.email}>", "")
+    async with context.pool.session() as session, session.transaction():
+        if await make_link(context, person, mail=True, life=INVITATION_LIFE, session=session) is None:
+            return False
+        await record(context, merchant_id, actor, note, session)
+    return True
 
 
 async def end_session(
     context: Context, merchant_id: UUID, actor: Actor, person_id: UUID, session_id: UUID
 ) -> bool:
-    """End one session: one's own, or another person's with the right to change the team. Raises BadTeam."""
-    if actor.person is None or actor.person.person_id != person_id:
-        person = await people.read(context.pool, merchant_id, person_id)
-        if person is None:
-            raise BadTeam(GONE)
-        _require(actor, person.role)
-        note = AuditNote("team.end_session", f"{person.name} <{person.email}>", "")
-        await record(context, merchant_id, actor, note)
-    return await sessions.end_one(context.pool, merchant_id, person_id, session_id)
+    """End one session: one's own, or another person's with the right to change the team. Return False if it has ended before.
+
+    Raises BadTeam.
+    """
+    if actor.person is not None and actor.person.person_id == person_id:
+        return await sessions.end_one(context.pool, merchant_id, person_id, session_id)
+    person = await people.read(context.pool, merchant_id, person_id)
+    if person is None:
+        raise BadTeam(GONE)
+    _require(actor, person.role)
+    async with context.pool.session() as session, session.transaction():
+        ended = await sessions.end_one(session, merchant_id, person_id, session_id)
+        if ended:
+            note = AuditNote("team.end_session", f"{person.name} <{person.email}>", "")
+            await record(context, merchant_id, actor, note, session)
+    return ended
 
 
 async def _locked(session: Connection, merchant_id: UUID, person_id: UUID, *, stays_owner: bool) -> Person:

@@ -16,6 +16,7 @@ from cuota.core.desk.person import Person
 from cuota.db.desk import people, sessions
 from cuota.db.desk.sessions import DeskSession, Link, NewSession
 from cuota.db.row_security import everyone
+from cuota.db.session import Session
 from cuota.flows.context import Context, utc_now
 from cuota.flows.desk.factor import check_factor
 
@@ -80,17 +81,24 @@ async def ask_link(context: Context, email: str) -> None:
 
 
 async def make_link(
-    context: Context, person: Person, *, mail: bool, one_step: bool = False, life: timedelta = LINK_LIFE
+    context: Context,
+    person: Person,
+    *,
+    mail: bool,
+    one_step: bool = False,
+    life: timedelta = LINK_LIFE,
+    session: Session | None = None,
 ) -> str | None:
     """Make a sign-in link, which works once. Return its address, or None if the person got too many in the last hour.
 
-    `one_step` (sandbox only): the link asks for no second factor.
+    `one_step` (sandbox only): the link asks for no second factor. With `session`, the link is part of that session's transaction.
     """
     now, link_id = utc_now(), context.new_id()
     link = Link(link_id, person.person_id, now + life, one_step and context.settings.sandbox)
     most = LINKS_AN_HOUR if mail else 1000
     since = now - timedelta(hours=1)
-    if not await sessions.add_link(context.pool, person, link, now, now if mail else None, since, most):
+    mail_at = now if mail else None
+    if not await sessions.add_link(session or context.pool, person, link, now, mail_at, since, most):
         return None
     return link_address(context, person.merchant_id, link_id)
 

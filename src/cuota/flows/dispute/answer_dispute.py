@@ -68,6 +68,13 @@ async def add_statement(
     )
 
 
+def accepted_before(dispute: Dispute) -> bool:
+    """Return whether an acceptance would change nothing."""
+    lost = dispute.status is DisputeStatus.LOST or dispute.outcome is DisputeOutcome.LOST
+    # Only an acceptance makes a decision final without an appeal.
+    return dispute.final and (lost or dispute.appealed_at is None)
+
+
 async def accept_dispute(context: Context, merchant_id: UUID, dispute_id: UUID) -> Dispute:
     """Accept for the merchant: the dispute is lost, and the next run of the job refunds the consumer. Raises Refused.
 
@@ -84,13 +91,10 @@ async def accept_dispute(context: Context, merchant_id: UUID, dispute_id: UUID) 
         )
 
     def decide(read: DisputedOrder) -> Outcome | None:
-        dispute = read.dispute
-        lost = dispute.status is DisputeStatus.LOST or dispute.outcome is DisputeOutcome.LOST
-        # Only an acceptance makes a decision final without an appeal.
-        if dispute.final and (lost or dispute.appealed_at is None):
+        if accepted_before(read.dispute):
             return None
         return answer.decide(
-            read.order, dispute, "accept", read.claims.zone, context.now(), context.new_id, evidence
+            read.order, read.dispute, "accept", read.claims.zone, context.now(), context.new_id, evidence
         )
 
     return await _settle(context, merchant_id, dispute_id, decide, evidence)

@@ -257,6 +257,16 @@ async def _live(context: Context, merchant: Merchant) -> list[Credential]:
     return live
 
 
+_REVOKED = "Nothing was changed: {} is revoked already."
+
+
+async def require_live(context: Context, merchant: Merchant) -> None:
+    """Raise BadMerchant if the merchant has no live credential."""
+    held = await credentials.read_of_merchant(context.pool, merchant.merchant_id)
+    if all(each.revoked_at is not None for each in held):
+        raise BadMerchant(_REVOKED.format(merchant.name))
+
+
 async def revoke_merchant(context: Context, name_or_id: str) -> int:
     """Revoke every credential of a merchant and return how many were live. Tokens stop working within seconds.
 
@@ -268,5 +278,5 @@ async def revoke_merchant(context: Context, name_or_id: str) -> int:
         await credentials.lock(session, merchant.merchant_id)
         revoked = await credentials.revoke(session, merchant.merchant_id, utc_now())
     if not revoked:
-        raise BadMerchant(f"Nothing was changed: {merchant.name} is revoked already.")
+        raise BadMerchant(_REVOKED.format(merchant.name))
     return revoked

@@ -23,6 +23,17 @@ class Suspended:
     stopped: int = 0
 
 
+async def require_change(context: Context, merchant: Merchant, *, suspend: bool, hold: bool) -> None:
+    """Raise BadMerchant if the merchant is suspended (with `hold`: and its payouts are held) or resumed already."""
+    if not suspend:
+        if not merchant.suspended:
+            raise BadMerchant(f"Nothing was changed: {merchant.name} is not suspended.")
+        return
+    held = (await holds.read(context.pool, merchant.merchant_id)).held_since is not None
+    if merchant.suspended and (held or not hold):
+        raise BadMerchant(f"Nothing was changed: {merchant.name} is suspended already.")
+
+
 async def suspend_merchant(
     context: Context, name_or_id: str, *, hold: bool, suspended: bool = False
 ) -> Suspended:
@@ -33,9 +44,7 @@ async def suspend_merchant(
     """
     merchant = await find_merchant(context, name_or_id)
     merchant_id, now, stopped = merchant.merchant_id, context.now(), 0
-    held = (await holds.read(context.pool, merchant_id)).held_since is not None
-    if merchant.suspended and (held or not hold):
-        raise BadMerchant(f"Nothing was changed: {merchant.name} is suspended already.")
+    await require_change(context, merchant, suspend=True, hold=hold)
     if suspended and not merchant.suspended:
         raise BadMerchant(f"Nothing was changed: {merchant.name} was resumed meanwhile.")
     async with context.pool.session() as session, session.transaction():
@@ -48,8 +57,7 @@ async def suspend_merchant(
 async def resume_merchant(context: Context, name_or_id: str) -> Merchant:
     """Allow new orders again, and end the hold of payouts. Payouts that are already held are released manually. Raises BadMerchant."""
     merchant = await find_merchant(context, name_or_id)
-    if not merchant.suspended:
-        raise BadMerchant(f"Nothing was changed: {merchant.name} is not suspended.")
+    await require_change(context, merchant, suspend=False, hold=False)
     async with context.pool.session() as session, session.transaction():
         # Even if no hold is visible: a concurrent suspension may have written a hold and not committed it yet.
         await holds.hold(session, merchant.merchant_id, HoldReason.OPERATOR, context.now(), on=False)

@@ -12,7 +12,13 @@ from cuota.core.reason import LONGEST_REASON
 from cuota.db.onboarding import item_decisions, screenings
 from cuota.flows.context import Context
 from cuota.flows.onboarding.change_checklist import changing
-from cuota.flows.operator.log_action import OperatorActor, OperatorNote, logged, tell_merchant
+from cuota.flows.operator.log_action import (
+    OperatorActor,
+    OperatorNote,
+    log_action,
+    refusal_logged,
+    tell_merchant,
+)
 
 CHANGED = "This has changed since you opened the page. Nothing was decided: look at it again."
 
@@ -30,7 +36,7 @@ async def decide_item(
     """Accept or reject an item. `seen` identifies the data that the person saw. Raises BadOnboarding.
 
     The merchant is approved when all items are accepted, and loses the approval when one is rejected. The merchant reads the
-    reason of a rejection. Repeating the same decision changes nothing.
+    reason of a rejection. Repeating the same decision changes nothing, and has no entry in the log.
     """
     _require_short(reason)
     if item not in DECIDABLE:
@@ -40,19 +46,20 @@ async def decide_item(
         f"onboarding.{word}", merchant.name, reason, merchant.merchant_id, after={"item": item.value}
     )
     person = actor.person.person_id if actor.person else None
-
-    async def act(context: Context) -> None:
-        async with changing(context, merchant.merchant_id, actor) as (session, before):
-            now = before.checklist[item]
-            if now.state is ItemState.MISSING or now.about != seen:
-                raise BadOnboarding.of(now.missing or CHANGED)
-            if now.state is (ItemState.ACCEPTED if accepted else ItemState.REJECTED):
-                return
-            made = ItemDecision(item, accepted, seen, reason, actor.words, context.now())
-            await item_decisions.add(session, merchant.merchant_id, context.new_id(), made, person)
-            await tell_merchant(context, merchant.merchant_id, note, session)
-
-    await logged(context, actor, note, act)
+    wanted = ItemState.ACCEPTED if accepted else ItemState.REJECTED
+    async with (
+        refusal_logged(context, actor, note),
+        changing(context, merchant.merchant_id, actor) as (session, before),
+    ):
+        now = before.checklist[item]
+        if now.state is ItemState.MISSING or now.about != seen:
+            raise BadOnboarding.of(now.missing or CHANGED)
+        if now.state is wanted:
+            return
+        await log_action(context, actor, note, session)
+        made = ItemDecision(item, accepted, seen, reason, actor.words, context.now())
+        await item_decisions.add(session, merchant.merchant_id, context.new_id(), made, person)
+        await tell_merchant(context, merchant.merchant_id, note, session)
 
 
 async def decide_finding(
@@ -74,19 +81,20 @@ async def decide_finding(
         f"screening.{word}", merchant.name, reason, merchant.merchant_id, after={"finding": str(finding_id)}
     )
     person = actor.person.person_id if actor.person else None
-
-    async def act(context: Context) -> None:
-        async with changing(context, merchant.merchant_id, actor) as (session, before):
-            findings = before.facts.screening.findings
-            seen = next((each for each in findings if each.finding_id == finding_id), None)
-            if seen is None:
-                raise BadOnboarding.of(CHANGED)
-            if seen.state is not state:
-                await screenings.decide(
-                    session, merchant.merchant_id, seen, state, reason, person, actor.words, context.now()
-                )
-
-    await logged(context, actor, note, act)
+    async with (
+        refusal_logged(context, actor, note),
+        changing(context, merchant.merchant_id, actor) as (session, before),
+    ):
+        findings = before.facts.screening.findings
+        seen = next((each for each in findings if each.finding_id == finding_id), None)
+        if seen is None:
+            raise BadOnboarding.of(CHANGED)
+        if seen.state is state:
+            return
+        await log_action(context, actor, note, session)
+        await screenings.decide(
+            session, merchant.merchant_id, seen, state, reason, person, actor.words, context.now()
+        )
 
 
 def _require_short(reason: str) -> None:

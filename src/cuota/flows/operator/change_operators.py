@@ -145,13 +145,16 @@ async def end_operator_session(
     context: Context, actor: OperatorActor, person_id: UUID, session_id: UUID
 ) -> None:
     """End one session: one's own, or another person's with the right to change the team. Raises BadTeam."""
-    if actor.person is None or actor.person.person_id != person_id:
-        person = await operators.read(context.pool, person_id)
-        if person is None:
-            raise BadTeam(GONE)
-        _require(actor, person.role)
-        await log_action(context, actor, OperatorNote("team.end_session", _subject(person), ""))
-    await operator_sessions.end_one(context.pool, person_id, session_id)
+    if actor.person is not None and actor.person.person_id == person_id:
+        await operator_sessions.end_one(context.pool, person_id, session_id)
+        return
+    person = await operators.read(context.pool, person_id)
+    if person is None:
+        raise BadTeam(GONE)
+    _require(actor, person.role)
+    async with context.pool.session() as session, session.transaction():
+        if await operator_sessions.end_one(session, person_id, session_id):
+            await log_action(context, actor, OperatorNote("team.end_session", _subject(person), ""), session)
 
 
 def _subject(person: Operator) -> str:
@@ -180,5 +183,9 @@ async def invite_operator_again(context: Context, actor: OperatorActor, person_i
     _require(actor, person.role)
     if person.joined_at is not None:
         raise BadTeam(f"{person.name} has joined already, and can ask for a link on the sign-in page.")
-    await log_action(context, actor, OperatorNote("team.invite_again", _subject(person), ""))
-    return await make_operator_link(context, person, mail=True, life=INVITATION_LIFE) is not None
+    async with context.pool.session() as session, session.transaction():
+        link = await make_operator_link(context, person, mail=True, life=INVITATION_LIFE, session=session)
+        if link is None:
+            return False
+        await log_action(context, actor, OperatorNote("team.invite_again", _subject(person), ""), session)
+    return True

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
@@ -112,8 +113,18 @@ async def logged(
 ) -> T:
     """Write the entry, and then act. If the action is refused or fails, write a second entry that says so."""
     await log_action(context, actor, note)
-    try:
+    async with refusal_logged(context, actor, note):
         return await act(context)
+
+
+@asynccontextmanager
+async def refusal_logged(context: Context, actor: OperatorActor, note: OperatorNote) -> AsyncIterator[None]:
+    """If the action of the `async with` block is refused or fails, write an entry that says so.
+
+    Use this alone if the action writes its own entry in its transaction. Then a repeated action that changes nothing has no entry.
+    """
+    try:
+        yield
     except Exception as problem:
         await log_refusal(context, actor, note, str(problem))
         raise

@@ -17,6 +17,7 @@ from cuota.core.operator.person import Operator
 from cuota.db.desk.sessions import Link, NewSession
 from cuota.db.operator import operator_sessions, operators
 from cuota.db.operator.operator_sessions import OperatorSession
+from cuota.db.session import Session
 from cuota.flows.context import Context, utc_now
 from cuota.flows.desk.sign_in import (
     FRESH,
@@ -85,18 +86,20 @@ async def make_operator_link(
     one_step: bool = False,
     emergency: bool = False,
     life: timedelta = LINK_LIFE,
+    session: Session | None = None,
 ) -> str | None:
     """Make a sign-in link, which works once. Return its address, or None if the person got too many in the last hour.
 
     `one_step` (sandbox only): the link asks for no second factor. `emergency`: the link also works where the provider is
-    otherwise the only way to sign in.
+    otherwise the only way to sign in. With `session`, the link is part of that session's transaction.
     """
     now, link_id = utc_now(), context.new_id()
     one_step = one_step and context.settings.sandbox
     link = Link(link_id, person.person_id, now + life, one_step, emergency=emergency)
     most = LINKS_AN_HOUR if mail else 1000
     since = now - timedelta(hours=1)
-    if not await operator_sessions.add_link(context.pool, link, now, now if mail else None, since, most):
+    mail_at = now if mail else None
+    if not await operator_sessions.add_link(session or context.pool, link, now, mail_at, since, most):
         return None
     return operator_link_address(context, link_id)
 

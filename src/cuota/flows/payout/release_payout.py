@@ -14,10 +14,11 @@ from cuota.db.payout.holds import Release
 from cuota.flows.context import Context
 from cuota.flows.merchant.manage_merchants import BadMerchant
 
+NOT_HELD = "Nothing was released: this payout is not held any more. Perhaps an earlier click released it."
 _REFUSED = {
     Release.UNAPPROVED: "Nothing was released: the merchant is not approved. Accept every item of its onboarding first.",
     Release.REFUSED: "Nothing was released: the bank account of this payout was not accepted. Wait until another account that you have accepted is in force.",
-    Release.NOT_HELD: "Nothing was released: this payout is not held any more. Perhaps an earlier click released it.",
+    Release.NOT_HELD: NOT_HELD,
 }
 
 

@@ -12,7 +12,8 @@ import asyncpg
 import pytest
 
 from cuota.core.desk.role import Role
-from cuota.db.desk import approvals
+from cuota.db.desk import approvals, audit
+from cuota.db.desk.orders import BEYOND
 from support.makers import Merchant
 from support.pages.staff import Staff
 
@@ -160,6 +161,8 @@ async def test_an_approved_movement_that_a_crash_interrupted_is_finished_once(
         assert (await owner.http.post(action, data={**held, "do": "finish"})).status_code == 303
     assert await captured(staff, order) == 6000
     assert "but is not done" not in (await owner.open(path)).text
+    logged = await audit.page(staff.service.context.pool, staff.shop.merchant_id, BEYOND, 50)
+    assert [each.action for each in logged].count("order.capture.finished") == 1
 
 
 async def test_a_second_click_makes_no_second_request(staff: Staff) -> None:

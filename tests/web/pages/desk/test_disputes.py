@@ -12,6 +12,8 @@ import pytest
 from cuota.core.desk.role import Role
 from cuota.core.dispute.dispute import Dispute, DisputeOutcome, DisputeParty, DisputeReason, DisputeStatus
 from cuota.core.dispute.evidence import EvidenceFile
+from cuota.db.desk import audit
+from cuota.db.desk.orders import BEYOND
 from cuota.db.dispute import disputes as stored
 from cuota.web.pages.desk import dispute_view
 from support.disputes import captured, charged_back, decided, disputed
@@ -105,6 +107,8 @@ async def test_a_second_click_on_accept_changes_nothing(staff: Staff) -> None:
     )
     assert {answer.status_code for answer in answers} == {303}
     assert await status_of(staff.shop, dispute) is DisputeStatus.LOST
+    logged = await audit.page(staff.service.context.pool, staff.shop.merchant_id, BEYOND, 50)
+    assert [each.action for each in logged].count("dispute.accept") == 1
 
 
 async def test_a_decision_for_the_consumer_is_appealed_once(staff: Staff) -> None:

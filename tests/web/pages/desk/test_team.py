@@ -9,7 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from cuota.core.desk.role import Role
-from cuota.db.desk import people
+from cuota.db.desk import audit, people
+from cuota.db.desk.orders import BEYOND
 from cuota.flows.desk import change_team
 from cuota.flows.desk.change_team import BadTeam
 from cuota.flows.desk.record import OPERATOR, Actor
@@ -17,6 +18,8 @@ from cuota.flows.desk.send_links import send_links
 from cuota.rails import inbox
 from support.makers import Merchant
 from support.pages.staff import Staff
+
+SENT = [True, True, True, True, True, False]
 
 
 def new_email() -> str:
@@ -69,7 +72,10 @@ async def test_a_wrong_invitation_is_refused_beside_its_field(
 async def test_only_a_person_who_has_not_joined_is_mailed_another_invitation(staff: Staff) -> None:
     person = await staff.invited(new_email())
     ids = staff.service.context, staff.shop.merchant_id, OPERATOR, person.person_id
-    assert await change_team.invite_again(*ids)
+    # `invited` has made the first of the five links of an hour. A mail that is not sent has no entry.
+    assert [await change_team.invite_again(*ids) for _ in range(6)] == SENT
+    logged = await audit.page(staff.service.context.pool, staff.shop.merchant_id, BEYOND, 50)
+    assert [each.action for each in logged].count("team.invite_again") == sum(SENT)
     await staff.sign_in(person)
     with pytest.raises(BadTeam, match="has joined already"):
         await change_team.invite_again(*ids)
@@ -172,6 +178,23 @@ async def test_a_person_sees_and_ends_their_own_sessions(staff: Staff, browser: 
     for fields in others:
         await staff.http.post(action, data=fields)
     assert (await second.open("/desk")).heading == "Sign in"
+
+
+async def test_the_end_of_a_session_that_has_ended_is_not_logged(
+    staff: Staff, browser: Callable[..., Staff]
+) -> None:
+    person = await staff.invited(new_email())
+    await staff.sign_in(person)
+    owner = browser()
+    await owner.enter()
+    page = await owner.open(f"/desk/team/{person.person_id}")
+    action, fields = next(
+        (action, fields) for action, fields in page.seen.forms if action.endswith("/sessions")
+    )
+    for _ in range(4):
+        assert (await owner.http.post(action, data=fields)).status_code == 303
+    logged = await audit.page(staff.service.context.pool, staff.shop.merchant_id, BEYOND, 50)
+    assert [each.action for each in logged].count("team.end_session") == 1
 
 
 async def test_another_merchants_person_is_not_found(

@@ -87,6 +87,7 @@ async def test_a_second_click_changes_nothing(operator: OperatorStaff, merchant:
     answers = [await operator.http.post(action, data={**form, "reason": "checked"}) for _ in range(2)]
     assert [answer.status_code for answer in answers] == [303, 400]
     assert "not held any more" in answers[1].text
+    assert await logged(merchant) == [("payout.release", "checked")]
     page = await operator.open(page_of(merchant, payout_id))
     assert "This payout is not held" in page.text
     assert "Release $" not in page.text

@@ -146,6 +146,26 @@ async def test_a_refused_change_is_not_logged_as_done(operator: OperatorStaff, m
     assert not await pool.fetch("SELECT 1 FROM audit_log WHERE merchant_id = $1", merchant.merchant_id)
 
 
+async def test_a_second_click_that_changes_nothing_is_not_logged(
+    operator: OperatorStaff, merchant: Merchant
+) -> None:
+    await operator.enter()
+    end = str(merchant.merchant_id)
+    await operator.open(f"/operator/merchants/{end}")
+    action, held = operator.page.form(end)
+    limits = {"do": "limits", "minimum": "5.00", "maximum": "1500.00"}
+    for changes, statuses in ((limits, (303, 303)), ({"do": "revoke"}, (303, 400))):
+        for status in statuses:
+            form = {**held, **changes, "reason": "twice"}
+            assert (await operator.http.post(action, data=form)).status_code == status
+    pool = operator.service.context.pool
+    for table, about in (("operator_log", "about"), ("audit_log", "merchant_id")):
+        rows = await pool.fetch(
+            f"SELECT action FROM {table} WHERE {about} = $1 ORDER BY entry_id", merchant.merchant_id
+        )
+        assert [row["action"] for row in rows] == ["merchant.limits", "merchant.revoke"]
+
+
 async def test_the_page_names_the_account_in_force_and_a_change_that_waits_but_none_that_was_withdrawn(
     operator: OperatorStaff, merchant: Merchant
 ) -> None:

@@ -123,6 +123,8 @@ async def test_a_second_click_changes_nothing_and_says_so(
     statuses = [(await operator.http.post(action, data=form)).status_code for _ in range(2)]
     assert statuses == [303, 400]
     assert (await logged(merchant, "audit_log", "merchant_id")).count(f"merchant.{do}") == 1
+    assert (await logged(merchant))[-1] == f"merchant.{do}"
+    assert (await logged(merchant)).count(f"merchant.{do}") == 1
 
 
 async def test_an_unknown_button_is_refused_and_the_typed_reason_stays(

@@ -132,6 +132,16 @@ def _was_made(refused: Refused) -> bool:
     )
 
 
+async def _made_before(request: Request, desk: Desk, found: Approval) -> bool:
+    """Return whether the movement was made, for example by an earlier click."""
+    ids = desk.merchant_id, found.order_id, _asked(found)
+    try:
+        await MOVES[found.kind].look(service_of(request).context, *ids)
+    except Refused as refused:
+        return _was_made(refused)
+    return False
+
+
 def _asked(found: Approval) -> MovementRequest:
     return MovementRequest(found.kind, found.reference, found.amount)
 
@@ -156,7 +166,7 @@ async def decide(request: Request, desk: Desk) -> Response:
     if do == "reject":
         return see_other(f"{_APPROVALS}/{found.approval_id}?said=rejected")
     found = await _find(request, desk)
-    if do == "finish" and found.state == "approved":
+    if do == "finish" and found.state == "approved" and not await _made_before(request, desk, found):
         text = f"{found.kind.capitalize()} {money.shown(found.amount)}, reference {found.reference}, approved by {found.decider}"
         note = AuditNote(f"order.{found.kind}.finished", text, found.reason, found.order_id)
         await record(service_of(request).context, desk.merchant_id, desk.actor, note)

@@ -21,7 +21,12 @@ from cuota.core.refusal import Code, Refused
 from cuota.db.desk import sorted_lists
 from cuota.flows.context import Context
 from cuota.flows.desk.record import AuditNote, record
-from cuota.flows.dispute.answer_dispute import accept_dispute, appeal_dispute, submit_evidence
+from cuota.flows.dispute.answer_dispute import (
+    accept_dispute,
+    accepted_before,
+    appeal_dispute,
+    submit_evidence,
+)
 from cuota.flows.dispute.evidence import read_file
 from cuota.flows.dispute.show_dispute import ShownDispute, show_dispute
 from cuota.web.ids import guid
@@ -164,13 +169,23 @@ async def _recorded(
 
 @allowed(Action.READ_DISPUTES, Action.ANSWER_DISPUTES)
 async def accept(request: Request, desk: Desk) -> Response:
-    """Write the entry of the audit log, and then accept the dispute. A second click changes nothing."""
-    shown, context = await _find(request, desk), service_of(request).context
+    """Write the entry of the audit log, and then accept the dispute. A second click changes nothing, and has no entry."""
+    context = service_of(request).context
+    # A second click waits for the first one, and then finds the acceptance.
+    async with context.lock(id_in_path(request, "dispute_id")):
+        return await _accept(request, desk, context)
+
+
+async def _accept(request: Request, desk: Desk, context: Context) -> Response:
+    shown = await _find(request, desk)
     reason = desk.form.get("reason", "").strip()
     if not reason:
         error = {"reason": "Say why, in a few words. The audit log keeps the reason."}
         return _page(request, desk, shown, error, status=400)
     one = shown.found.dispute
+    accepted = see_other(f"{DISPUTES}/{one.dispute_id}?said=accepted")
+    if accepted_before(one):
+        return accepted
     amount = money.shown(one.amount, shown.found.currency)
     note = AuditNote("dispute.accept", f"Accepted a dispute about {amount}", reason, shown.found.order_id)
     act = partial(accept_dispute, context, desk.merchant_id, one.dispute_id)
@@ -178,7 +193,7 @@ async def accept(request: Request, desk: Desk) -> Response:
         await _recorded(context, desk, note, f"Accepting a dispute about {amount}", act)
     except Refused as refused:
         return await _refused(request, desk, refused)
-    return see_other(f"{DISPUTES}/{one.dispute_id}?said=accepted")
+    return accepted
 
 
 async def _written(request: Request, desk: Desk, act: WriteAnswer, action: str, said: str) -> Response:

@@ -13,8 +13,9 @@ from cuota.core.payout.calendar import next_business_day
 from cuota.db.payout import holds, operator_list
 from cuota.db.payout.holds import Holds, Release
 from cuota.db.payout.operator_list import ListedPayout
+from cuota.flows.merchant.manage_merchants import BadMerchant
 from cuota.flows.operator.log_action import OperatorNote, logged, tell_merchant
-from cuota.flows.payout.release_payout import release_payout
+from cuota.flows.payout.release_payout import NOT_HELD, release_payout
 from cuota.web.pages.checkout.session import Stop, see_other
 from cuota.web.pages.desk.view import when
 from cuota.web.pages.operator.acting import acted
@@ -106,11 +107,13 @@ def _why(found: ListedPayout, held: Holds, would: Release) -> str:
 
 @allowed(OperatorAction.READ_MONEY, OperatorAction.RELEASE_PAYOUTS)
 async def release(request: Request, desk: OperatorDesk) -> Response:
-    """Release the payout, with a reason and a fresh code. A second click changes nothing."""
+    """Release the payout, with a reason and a fresh code. A second click changes nothing, and has no entry in the log."""
     found, context, done = await _find(request), service_of(request).context, Release.RELEASED
 
     async def act(reason: str) -> None:
         nonlocal done
+        if found.held_at is None:
+            raise BadMerchant(NOT_HELD)
         after = {"payout": str(found.number), "amount": money.text_of(found.amount)}
         note = OperatorNote("payout.release", found.merchant, reason, found.merchant_id, after=after)
         ids = found.merchant_id, found.payout_id

@@ -18,6 +18,7 @@ from cuota.flows.desk.change_team import BadTeam
 from cuota.flows.merchant.manage_merchants import (
     BadMerchant,
     MerchantTerms,
+    require_live,
     revoke_merchant,
     update_merchant,
 )
@@ -117,9 +118,10 @@ async def _changed(context: Context, desk: OperatorDesk, found: Merchant, do: st
         before = {"minimum": money.text_of(found.minimum), "maximum": money.text_of(found.maximum)}
         after = {"minimum": money.text_of(low), "maximum": money.text_of(high)}
         new = MerchantTerms(minimum=low, maximum=high)
-        await do_logged(
-            "merchant.limits", lambda context: update_merchant(context, named, new), before, after
-        )
+        if before != after:
+            await do_logged(
+                "merchant.limits", lambda context: update_merchant(context, named, new), before, after
+            )
         return "changed"
     if do == "adjust":
         cents, once = cents_of(form, "amount"), once_of(form)
@@ -133,17 +135,13 @@ async def _changed(context: Context, desk: OperatorDesk, found: Merchant, do: st
     if do == "terms":
         change = read_terms(form)
         versions_now = await versions.read_all(context.pool, found.merchant_id)
-        if versions_now and all(
-            getattr(versions_now[-1], name) == value for name, value in change.given.items()
-        ):
-            # This happens after a second click.
-            return "terms"
-        before = change.words_before(versions_now[-1] if versions_now else None)
-        await do_logged(
-            "merchant.terms", lambda context: change_terms(context, named, change), before, change.words
-        )
+        newest = versions_now[-1] if versions_now else None
+        if newest is None or any(getattr(newest, name) != value for name, value in change.given.items()):
+            words = change.words_before(newest), change.words
+            await do_logged("merchant.terms", lambda context: change_terms(context, named, change), *words)
         return "terms"
     if do == "revoke":
+        await require_live(context, found)
         await do_logged("merchant.revoke", lambda context: revoke_merchant(context, named))
         return "revoked"
     raise BadTeam("Choose what to change.")

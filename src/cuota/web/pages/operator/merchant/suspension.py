@@ -13,7 +13,7 @@ from cuota.db.payout import holds
 from cuota.db.payout.holds import Holds
 from cuota.flows.context import Context
 from cuota.flows.desk.change_team import BadTeam
-from cuota.flows.merchant.suspend_merchant import resume_merchant, suspend_merchant
+from cuota.flows.merchant.suspend_merchant import require_change, resume_merchant, suspend_merchant
 from cuota.flows.operator.log_action import OperatorNote, logged, tell_merchant
 from cuota.web.pages.checkout.session import see_other
 from cuota.web.pages.desk.view import when
@@ -94,6 +94,8 @@ async def _change(context: Context, desk: OperatorDesk, found: Merchant, do: str
     hold = do == "hold" or desk.form.get("hold") == "yes"
     if do not in {"suspend", "hold", "resume"}:
         raise BadTeam("Choose what to change.")
+    # A second click has no entry in the log.
+    await require_change(context, found, suspend=do != "resume", hold=hold)
     action = "merchant.resume" if do == "resume" else "merchant.suspend"
     after = {"payouts": "held"} if hold and do != "resume" else None
     note = OperatorNote(action, found.name, reason, found.merchant_id, after=after)
