@@ -5,8 +5,9 @@ from __future__ import annotations
 import secrets
 from datetime import datetime
 
+from cuota.core.area_codes import is_us_mobile
 from cuota.core.checkout.ending import require_open
-from cuota.core.consumer import Profile, ShippingAddress
+from cuota.core.consumer import Profile, ShippingAddress, is_us_number, typed_number
 from cuota.core.privacy.erasure import Forgotten
 from cuota.db.checkout import checkouts
 from cuota.db.checkout.checkouts import RightCode
@@ -31,9 +32,18 @@ _PURPOSE = Purpose(
 )
 
 
+_OTHER_AREA = "Enter a US mobile number. {} is not the area code of one."
+
+
 async def send_code(context: Context, checkout: Checkout, typed: str, browser: Browser = NOWHERE) -> None:
-    """Send a code to the number by text message. Raises Problem."""
+    """Send a code to the number by text message. Raises Problem.
+
+    The account page does not check the area code: a consumer who agreed to a plan with such a number must still reach the plan.
+    """
     require_open(checkout.order, context.now())
+    phone = typed_number(typed)
+    if is_us_number(phone) and not is_us_mobile(phone):
+        raise Problem({"phone": _OTHER_AREA.format(phone[:3])})
 
     async def keep(phone: str, code_hash: bytes, ends_at: datetime) -> bool:
         return await checkouts.code_sent(

@@ -44,6 +44,14 @@ def details(visitor: Visitor) -> dict[str, str]:
     return visitor.page.form("details")[1]
 
 
+async def test_an_order_may_name_a_number_that_is_no_us_mobile_number_and_the_page_asks_for_another(
+    merchant: Merchant, visitor: Visitor
+) -> None:
+    page = await visitor.open((await named(merchant, "4165554723"))["redirectUrl"])
+    assert "The number ending in" not in page.text
+    assert page.form("phone")[1]["phone"] == ""
+
+
 async def test_the_order_s_number_is_offered_by_its_last_digits_and_its_data_is_filled_in_once_the_code_is_right(
     merchant: Merchant, visitor: Visitor
 ) -> None:

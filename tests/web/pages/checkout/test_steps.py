@@ -9,6 +9,8 @@ from uuid import UUID
 
 import pytest
 
+from cuota.core.consumer import typed_number
+from cuota.rails import inbox
 from support.makers import Merchant, Running
 from support.pages.visitor import Visitor, address_of, charges, rows
 
@@ -155,6 +157,18 @@ async def test_after_a_wrong_number_the_page_asks_again_and_shows_the_typed_text
     page = await visitor.send("phone", phone=phone)
     assert (page.status, page.form("phone")[1]["phone"]) == (400, phone)
     assert "Enter a US mobile number of ten digits, area code first." in page.text
+
+
+@pytest.mark.parametrize("phone", ["(900) 555-0187", "8885550187", "416 555 0187", "+1 876 555 0187"])
+async def test_a_number_that_is_no_us_mobile_number_gets_no_code(
+    merchant: Merchant, visitor: Visitor, service: Running, phone: str
+) -> None:
+    await visitor.open((await merchant.create())["redirectUrl"])
+    page = await visitor.send("phone", phone=phone)
+    assert (page.status, page.form("phone")[1]["phone"]) == (400, phone)
+    number = typed_number(phone)
+    assert f"Enter a US mobile number. {number[:3]} is not the area code of one." in page.text
+    assert await inbox.look(service.context.pool, to=number) == []
 
 
 async def test_all_errors_in_the_details_are_shown_at_once_and_the_typed_text_is_kept(

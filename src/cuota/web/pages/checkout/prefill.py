@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from starlette.requests import Request
 
-from cuota.core.consumer import Address, Profile, is_us_number, typed_name
+from cuota.core.area_codes import is_us_mobile
+from cuota.core.consumer import Address, Profile, typed_name
 from cuota.db.checkout.loaded import Checkout
 from cuota.flows.checkout.take_step import Problem, known_consumer
 from cuota.web.pages.checkout.details import read_details, read_shipping
@@ -21,12 +22,12 @@ _ADDRESS_PARTS = ("addressLine1", "addressLine2", "city", "state", "postcode")
 
 
 def order_phone(checkout: Checkout) -> str | None:
-    """Return the US phone number that the order names, or None.
+    """Return the US mobile number that the order names, or None.
 
     A page must never show the whole number, because anybody with the link can see the page.
     """
     named = checkout.document.consumer.get("phoneNumber")
-    return named if isinstance(named, str) and is_us_number(named) else None
+    return named if isinstance(named, str) and is_us_mobile(named) else None
 
 
 def _proved(checkout: Checkout) -> bool:
