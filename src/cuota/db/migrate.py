@@ -25,6 +25,11 @@ CREATE TABLE IF NOT EXISTS migrations (
 TRIGGERS = "SET citus.enable_unsafe_triggers = on"
 # A migration may change a distributed table and a table that is on every node in the same transaction.
 _ONE_BY_ONE = "SET citus.multi_shard_modify_mode = sequential"
+# Without the first setting, Citus does not send the second one to the nodes, and a statement waits there without a limit.
+_LOCKS_ON_NODES = (
+    "SET LOCAL citus.propagate_set_commands = local",
+    f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'",
+)
 # Called with the number of applied migrations, the total, and a text about the current step.
 OnProgress = Callable[[float, float | None, str], None]
 
@@ -97,7 +102,7 @@ async def _apply(
     for count, (name, sql) in enumerate(missing):
         told(count, len(missing), name)
         # Citus sends the text of a change to every shard, and refuses a text with several statements.
-        statements = statements_of(sql) if sharded else [sql]
+        statements = [*_LOCKS_ON_NODES, *statements_of(sql)] if sharded else [sql]
         await with_locks(
             connection, f"The migration {name}", partial(_apply_one, connection, name, statements), wait
         )

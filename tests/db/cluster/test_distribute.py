@@ -204,3 +204,25 @@ async def test_a_call_waits_for_a_locked_row_on_a_node_no_longer_than_on_plain_p
     assert len(await caller.fetch(lock, *ids)) == 1
     await caller.close()
     await holder.close()
+
+
+async def test_a_migration_does_not_wait_long_for_a_transaction_that_began_on_a_worker(
+    citus: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = await asyncpg.connect(citus)
+    [first, *_] = await session.fetch(REGISTERED)
+    reader = await asyncpg.connect(at_worker(citus, first["host"], first["port"]))
+    shipped = files()
+    later = ("9999_later", "ALTER TABLE card_events ADD COLUMN later boolean")
+    monkeypatch.setattr("cuota.db.migrate.files", lambda: [*shipped, later])
+    # Without the limit on the node, this ends the statement, and the error is another one.
+    await session.execute("SET statement_timeout = '60s'")
+    async with reader.transaction():
+        await reader.fetch("SELECT 1 FROM card_events")
+        with pytest.raises(UnsafeDatabase, match="9999_later was not applied: it needs a lock"):
+            await migrate(session, "sandbox")
+        # The attempt has released its own locks, so the table can be used through the coordinator.
+        assert await session.fetchval("SELECT count(*) FROM card_events") == 0
+    assert await migrate(session, "sandbox") == ["9999_later"]
+    await reader.close()
+    await session.close()
