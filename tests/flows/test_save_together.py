@@ -21,6 +21,7 @@ from cuota.flows.order.capture_order import capture_order
 from support.db.same_pool import SamePool
 from support.own_service import Own
 
+LOCK = "SELECT 1 FROM orders WHERE merchant_id = $1 AND order_id = $2 FOR UPDATE"
 SAVE = "save_orders("
 
 
@@ -141,7 +142,7 @@ async def test_a_locked_row_does_not_delay_other_orders(own: Own) -> None:
     ids, pool = await orders(own, 4), Watched(own)
     context = replace(own.context, pool=pool)
     async with own.owner() as owner, owner.transaction():
-        await owner.execute("SELECT 1 FROM orders WHERE order_id = $1 FOR UPDATE", ids[1])
+        await owner.execute(LOCK, own.merchant.merchant_id, ids[1])
         tasks = [capture(own, context, order_id, 500) for order_id in ids]
         async with asyncio.timeout(60):
             done = await asyncio.gather(tasks[0], *tasks[2:])

@@ -139,7 +139,9 @@ async def test_a_row_locked_for_too_long_is_said_to_be_busy_and_nothing_is_appli
 ) -> None:
     order_id = await approved(own)
     async with own.owner() as owner, owner.transaction():
-        await owner.execute("SELECT 1 FROM orders FOR UPDATE")
+        await owner.execute(
+            "SELECT 1 FROM orders WHERE merchant_id = $1 FOR UPDATE", own.merchant.merchant_id
+        )
         answer = await own.merchant.move({"orderId": order_id}, "capture", "10.00", "late")
     assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
     assert await applied(own, "late") == []

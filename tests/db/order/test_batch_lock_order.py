@@ -12,7 +12,7 @@ from cuota.db.order import orders, outcomes
 from support.db.locks import holder
 from support.own_service import Own
 
-LOCK = "SELECT FROM orders WHERE order_id = $1 FOR UPDATE NOWAIT"
+LOCK = "SELECT 1 FROM orders WHERE merchant_id = $1 AND order_id = $2 FOR UPDATE NOWAIT"
 
 
 async def captured(own: Own, order_id: UUID) -> Outcome:
@@ -26,8 +26,8 @@ async def test_a_batch_that_waits_for_an_order_holds_no_order_with_a_higher_id(o
     ids = sorted([UUID((await own.merchant.approved("100.00"))["orderId"]) for _ in range(3)])
     batch = [await captured(own, order_id) for order_id in reversed(ids)]
     async with holder(own.where) as other:
-        await other.run(LOCK, ids[1])
+        await other.run(LOCK, own.merchant.merchant_id, ids[1])
         saving = asyncio.ensure_future(outcomes._save_together(own.context.pool, batch))
         await other.until_waits(saving)
-        await other.run(LOCK, ids[2])
+        await other.run(LOCK, own.merchant.merchant_id, ids[2])
     assert await saving == [True] * 3

@@ -27,10 +27,10 @@ async def test_no_order_is_locked_while_another_transaction_removes_consumers_of
     async with own.context.pool.session() as session, session.transaction():
         await terms.lock(session, merchant_id)
     async with holder(own.where) as other:
-        await other.run("SELECT FROM order_terms_read FOR UPDATE")
+        await other.run("SELECT 1 FROM order_terms_read WHERE merchant_id = $1 FOR UPDATE", merchant_id)
         blanking = asyncio.ensure_future(blank())
         await other.until_waits(blanking)
-        await other.run("SELECT FROM order_details FOR UPDATE NOWAIT")
+        await other.run("SELECT 1 FROM order_details WHERE merchant_id = $1 FOR UPDATE NOWAIT", merchant_id)
     assert await blanking == (1, 0)
 
 

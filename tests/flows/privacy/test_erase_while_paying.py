@@ -29,6 +29,7 @@ from cuota.rails.card.sandbox import SandboxCardRail
 from cuota.web.app import make_app
 from cuota.web.pages.checkout import session as pages
 from support.card import BACK, pay
+from support.db.locks import count_waiting
 from support.flows.people import PERSON, PHONE, PREFILL, bought, paid_off, words_left
 from support.makers import checkout, read_checkout
 from support.own_service import InProcess, Own
@@ -39,20 +40,24 @@ CARD = read_card("4242 4242 4242 4242", "12/39", "123", date(2030, 1, 1))
 
 async def waiting(own: Own, most: int) -> None:
     """Wait until this many sessions wait for a lock."""
-    sql = """SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"""
     async with own.owner() as owner:
         while True:
-            if await owner.fetchval(sql) >= most:
+            if await count_waiting(owner) >= most:
                 return
             await asyncio.sleep(0.01)
 
 
+def sessions_of(own: Own) -> str:
+    """Return SQL for the checkout sessions of one merchant."""
+    return f"checkout_sessions WHERE merchant_id = '{own.auto_merchant.merchant_id}'"
+
+
 @asynccontextmanager
-async def erasing(own: Own, table: str) -> AsyncIterator[asyncio.Task[Erasure]]:
-    """Inside the block, an erasure has locked the consumer and waits for a row of this table."""
+async def erasing(own: Own, rows: str) -> AsyncIterator[asyncio.Task[Erasure]]:
+    """Inside the block, an erasure has locked the consumer and waits for one of these rows."""
     async with own.owner() as owner:
         async with owner.transaction():
-            await owner.fetch(f"SELECT 1 FROM {table} WHERE consumer_id IS NOT NULL FOR UPDATE")
+            await owner.fetch(f"SELECT 1 FROM {rows} AND consumer_id IS NOT NULL FOR UPDATE")
             task = asyncio.create_task(erase_consumer(own.context, PHONE, dry_run=False))
             await waiting(own, 1)
             yield task
@@ -82,7 +87,7 @@ async def at_the_pay_step(own: Own) -> tuple[dict[str, Any], Checkout, str, str]
 
 async def test_a_purchase_that_waits_for_an_erasure_is_refused_and_charges_nothing(own: Own) -> None:
     order, seen, _, agreed = await at_the_pay_step(own)
-    async with erasing(own, "checkout_sessions") as erasure:
+    async with erasing(own, sessions_of(own)) as erasure:
         paying = asyncio.create_task(pay(own.context, seen, CARD, agreed))
         await waiting(own, 2)
     assert (await erasure).done
@@ -98,7 +103,7 @@ async def test_an_order_that_is_declined_during_an_erasure_stores_no_data_of_the
     merchant_id, declined = own.auto_merchant.merchant_id, replace(PERSON, surname=DECLINED_SURNAME)
     seen, _ = await checkout(own.service, merchant_id, order, declined, PHONE)
     agreed = propose(own.context, seen, declined).agreement.hash
-    async with erasing(own, "checkout_sessions") as erasure:
+    async with erasing(own, sessions_of(own)) as erasure:
         paying = asyncio.create_task(pay(own.context, seen, CARD, agreed))
         # The payment must wait for the erasure. If it does not wait, it saves its decision too early, and the test fails.
         both_wait = asyncio.create_task(waiting(own, 2))
@@ -117,7 +122,7 @@ async def test_an_order_that_is_declined_during_an_erasure_stores_no_data_of_the
 
 async def test_details_that_are_entered_during_an_erasure_are_not_stored(own: Own) -> None:
     order, seen, _, _ = await at_the_pay_step(own)
-    async with erasing(own, "checkout_sessions") as erasure:
+    async with erasing(own, sessions_of(own)) as erasure:
         giving = asyncio.create_task(give_details(own.context, seen, PERSON))
         await waiting(own, 2)
     assert (await erasure).done
@@ -198,7 +203,7 @@ async def test_a_single_press_that_waits_for_an_erasure_is_refused_and_stores_no
     order = await own.auto_merchant.create("60.00")
     opened = await link_followed(own, order)
     agreed = propose(own.context, opened, PERSON).agreement.hash
-    async with erasing(own, "remembered_browsers") as erasure:
+    async with erasing(own, "remembered_browsers WHERE true") as erasure:
         paying = asyncio.create_task(pay_again(own.context, opened, token, agreed, BACK))
         await waiting(own, 2)
     assert (await erasure).done

@@ -169,7 +169,7 @@ async def test_the_job_waits_for_a_save_that_is_in_progress(own: Own) -> None:
     await expired(own)
     async with holder(own.where) as other:
         # The order's row is busy: both wait for it.
-        await other.run("SELECT FROM orders FOR UPDATE")
+        await other.run("SELECT 1 FROM orders WHERE merchant_id = $1 FOR UPDATE", own.merchant.merchant_id)
         gate.go.set()
         job = asyncio.create_task(settle_reservations(own.context))
         await other.until_waits(job, 2)

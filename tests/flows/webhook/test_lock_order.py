@@ -31,7 +31,7 @@ FILL = """WITH fed AS (INSERT INTO feed (merchant_id, position, order_id, sequen
 ARRIVED = (
     "UPDATE deliveries SET state = 'delivered', try_at = NULL, claimed_by = NULL, settled_at = created_at"
 )
-LOCK = "SELECT FROM deliveries WHERE order_id = $1 AND sequence = $2 FOR UPDATE NOWAIT"
+LOCK = "SELECT 1 FROM deliveries WHERE merchant_id = $1 AND order_id = $2 AND sequence = $3 FOR UPDATE NOWAIT"
 
 Act = Callable[[Post, UUID], Awaitable[object]]
 
@@ -89,10 +89,10 @@ async def test_deliveries_are_locked_in_the_order_of_their_key(post: Post, act: 
     if act is forget:
         await post.ask(ARRIVED)
     async with holder(post.own.where) as other:
-        await other.run(LOCK, FIRST, 2)
+        await other.run(LOCK, post.merchant.merchant_id, FIRST, 2)
         acting = asyncio.ensure_future(act(post, receiver))
         await other.until_waits(acting)
-        await other.run(LOCK, SECOND, 1)
+        await other.run(LOCK, post.merchant.merchant_id, SECOND, 1)
     await acting
     if act is forget:
         assert await post.ask("SELECT count(*) FROM deliveries") == 0

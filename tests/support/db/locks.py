@@ -13,6 +13,17 @@ _THAT_WAIT = "FROM pg_stat_activity WHERE datname = current_database() AND wait_
 WAITING = f"SELECT count(*) {_THAT_WAIT}"
 # A canceled statement fails with the same error as a statement that reached its time limit.
 CANCEL = f"SELECT pg_cancel_backend(pid) {_THAT_WAIT}"
+_ON_CITUS = "SELECT count(*) > 0 FROM pg_extension WHERE extname = 'citus'"
+# On a Citus cluster, a call waits on the node that has the row.
+_ON_ALL_NODES = "SELECT sum(result::integer) FROM run_command_on_all_nodes($1)"
+
+
+async def count_waiting(connection: asyncpg.Connection) -> int:
+    """Return how many sessions of this database wait for a lock, on any node."""
+    on_citus = await connection.fetchval(_ON_CITUS)
+    return int(
+        await connection.fetchval(_ON_ALL_NODES, WAITING) if on_citus else await connection.fetchval(WAITING)
+    )
 
 
 class Holder:
@@ -27,8 +38,8 @@ class Holder:
         return await self._holding.fetch(sql, *values)
 
     async def waiting(self) -> int:
-        """Return how many sessions of this database wait for a lock."""
-        return int(await self._watching.fetchval(WAITING))
+        """Return how many sessions of this database wait for a lock, on any node."""
+        return await count_waiting(self._watching)
 
     async def until_waits(self, acting: asyncio.Future[Any], count: int = 1) -> None:
         """Return as soon as `count` sessions of this database wait for a lock. `acting` must not end before that.

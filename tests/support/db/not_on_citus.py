@@ -11,7 +11,6 @@ import pytest
 _FORKS = "forks of the sandbox are refused on a cluster, because Citus cannot switch off triggers"
 _ROW_SECURITY = "row-level security is refused on a cluster"
 _LOCKS_ALL = "the test locks rows of several shards with one statement, which Citus refuses"
-_WATCHES = "the test looks for a session that waits for a lock, and the coordinator does not see the locks of the nodes"
 _FAILS = "the test's own trigger lets a statement fail, and Citus allows no new trigger on these tables"
 _ALTERS = "the test alters protected rows, and cannot switch off their triggers on the nodes"
 _REFUSED = "Citus refuses the test's own statement, or reports its error with another code"
@@ -42,30 +41,10 @@ _NOT_ON_CITUS: dict[str, tuple[str, ...]] = {
     ),
     _ROW_SECURITY: ("db/test_row_security.py",),
     _LOCKS_ALL: (
-        "flows/webhook/test_lock_order.py::test_deliveries_are_locked_in_the_order_of_their_key",
-        "flows/privacy/test_erase_locks.py::test_no_order_is_locked_while_another_transaction_removes_consumers_of_the_merchant",
         "flows/privacy/test_erase_locks.py::test_an_erasure_that_lost_a_deadlock_is_done_all_the_same",
-        "flows/privacy/test_erase_while_paying.py::test_a_purchase_that_waits_for_an_erasure_is_refused_and_charges_nothing",
-        "flows/privacy/test_erase_while_paying.py::test_an_order_that_is_declined_during_an_erasure_stores_no_data_of_the_person",
-        "flows/privacy/test_erase_while_paying.py::test_details_that_are_entered_during_an_erasure_are_not_stored",
-        "flows/risk/test_decision_lost.py::test_a_decline_whose_answer_is_lost_is_reported_once[while]",
-        "flows/risk/test_reservations.py::test_the_job_waits_for_a_save_that_is_in_progress",
-        "flows/test_save_together.py::test_a_locked_row_does_not_delay_other_orders",
-        "flows/test_settle.py::test_if_the_session_is_lost_during_a_save_the_outcome_is_applied_exactly_once[while",
-        "flows/test_settle.py::test_a_row_locked_for_too_long_is_said_to_be_busy_and_nothing_is_applied",
         "flows/test_settle.py::test_a_deadlock_under_the_rows_lock_is_tried_again_and_applied_once",
         "web/pages/checkout/test_stale.py::test_if_the_consumer_s_other_orders_block_a_press_the_page_says_so",
-        "db/order/test_batch_lock_order.py::test_a_batch_that_waits_for_an_order_holds_no_order_with_a_higher_id",
         "db/test_old_rows.py::test_a_sweep_leaves_a_locked_row_to_the_next_run_and_does_not_wait_for_it",
-    ),
-    _WATCHES: (
-        "flows/webhook/test_endpoint_changes.py",
-        "flows/merchant/test_names.py",
-        "flows/webhook/test_replay_old_events.py::test_a_replay_that_waits_for_the_retention_job_sends_what_the_job_deletes",
-        "flows/webhook/test_old_deliveries.py::test_a_delivery_that_is_sent_again_while_the_job_waits_for_it_is_not_deleted",
-        "flows/webhook/test_lock_order.py::test_two_replays_to_a_new_receiver_add_its_deliveries_in_the_order_of_their_key",
-        "flows/desk/test_team_locks.py::test_an_owner_is_not_locked_while_the_change_waits_for_a_person_with_a_lower_id",
-        "flows/payout/test_holds.py::test_a_merchant_that_is_not_suspended_never_keeps_a_hold_whoever_was_faster",
     ),
     _FAILS: (
         "flows/test_save_together.py::test_an_outcome_that_the_database_refuses_does_not_affect_the_others",
@@ -130,6 +109,7 @@ _NOT_ON_CITUS: dict[str, tuple[str, ...]] = {
         "db/risk/test_history.py::test_the_history_lists_the_reserved_orders_that_it_has_counted",
     ),
     _TIMEOUT: (
+        "flows/test_save_together.py::test_a_locked_row_does_not_delay_other_orders",
         "flows/plan/test_limit_asks.py::test_an_attempt_that_ends_holds_no_count_while_it_waits_for_another[plan-give_back]",
         "flows/risk/test_exposure.py::test_if_a_consumer_has_no_row_to_lock_one_is_created",
     ),
@@ -150,6 +130,7 @@ _NOT_ON_CITUS: dict[str, tuple[str, ...]] = {
     _PLANS: (
         "flows/webhook/test_backlog.py",
         "db/risk/test_history.py::test_the_statement_reads_no_table_from_end_to_end",
+        "db/test_plans.py::test_a_statement_for_several_orders_finds_each_by_its_key_even_if_it_is_planned_for_empty_tables",
         "db/test_plans.py::test_a_statement_that_is_planned_while_a_shop_is_small_does_not_read_the_whole_shop_later",
         "db/test_plans.py::test_no_statement_reads_a_growing_table_from_end_to_end",
     ),

@@ -9,9 +9,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import asyncpg
+
 from cuota import config
 from cuota.db.embedded.server import Embedded
 from cuota.run import runtime
+from support import patience
 from support.db.cluster import Nodes, nodes_of
 from support.db.copies import copy_database, drop_database
 
@@ -77,7 +80,14 @@ class _OnCluster(Template):
 
     async def copy(self, name: str) -> dict[str, Any]:
         await self._nodes.copy(self._name, name)
-        return self._nodes.where(name)
+        where = self._nodes.where(name)
+        connection = await asyncpg.connect(**where)
+        # Citus does not send a session's lock_timeout to the nodes, but it sends this statement.
+        await connection.execute(
+            f"ALTER ROLE cuota_app IN DATABASE {name} SET lock_timeout = '{patience.SECONDS}s'"
+        )
+        await connection.close()
+        return where
 
     async def drop(self, name: str) -> None:
         await self._nodes.drop(name)

@@ -66,7 +66,9 @@ class CutPool(SamePool):
 
     async def _cut_while(self, connection: Any, pid: int, sql: str, *values: object) -> Any:
         async with holder(self._own.where) as other:
-            await other.run("SELECT 1 FROM orders FOR UPDATE")
+            await other.run(
+                "SELECT 1 FROM orders WHERE merchant_id = $1 FOR UPDATE", self._own.merchant.merchant_id
+            )
             running = asyncio.create_task(connection.fetchrow(sql, *values))
             await other.until_waits(running)
             await other.run("SELECT pg_terminate_backend($1::integer)", pid)
