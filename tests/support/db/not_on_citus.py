@@ -11,6 +11,7 @@ import pytest
 _FORKS = "forks of the sandbox are refused on a cluster, because Citus cannot switch off triggers"
 _ROW_SECURITY = "row-level security is refused on a cluster"
 _LOCKS_ALL = "the test locks rows of several shards with one statement, which Citus refuses"
+_IN_PARTS = "Citus runs the parts of this statement one after another, and so locks the rows in another order"
 _FAILS = "the test's own trigger lets a statement fail, and Citus allows no new trigger on these tables"
 _ALTERS = "the test alters protected rows, and cannot switch off their triggers on the nodes"
 _REFUSED = "Citus refuses the test's own statement, or reports its error with another code"
@@ -45,6 +46,9 @@ _NOT_ON_CITUS: dict[str, tuple[str, ...]] = {
         "flows/test_settle.py::test_a_deadlock_under_the_rows_lock_is_tried_again_and_applied_once",
         "web/pages/checkout/test_stale.py::test_if_the_consumer_s_other_orders_block_a_press_the_page_says_so",
         "db/test_old_rows.py::test_a_sweep_leaves_a_locked_row_to_the_next_run_and_does_not_wait_for_it",
+    ),
+    _IN_PARTS: (
+        "flows/webhook/test_lock_order.py::test_deliveries_are_locked_in_the_order_of_their_key[record]",
     ),
     _FAILS: (
         "flows/test_save_together.py::test_an_outcome_that_the_database_refuses_does_not_affect_the_others",
@@ -119,6 +123,7 @@ _NOT_ON_CITUS: dict[str, tuple[str, ...]] = {
         "migrations/test_migrate.py::test_the_service_s_role_owns_nothing_and_cannot_get_more_rights",
         "migrations/test_statements_one_by_one.py::test_every_migration_has_the_same_result_if_it_runs_statement_by_statement",
         "db/test_hosts.py::test_the_kernel_closes_a_connection_to_a_vanished_host_within_seconds",
+        "db/test_pool.py::test_a_server_without_a_free_connection_is_answered_with_503_and_not_with_an_unexpected_error",
         "db/test_pool.py::test_every_session_has_its_settings_in_force[session_authorization-cuota_service]",
         "db/test_pool.py::test_every_session_has_its_settings_in_force[role-none]",
         "db/test_service_role.py::test_a_role_that_owns_the_tables_or_may_become_their_owner_is_refused_in_production",
