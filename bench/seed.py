@@ -6,6 +6,7 @@ decision. `cuota verify` checks all of them at the end of the run.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -14,6 +15,8 @@ import httpx
 
 from bench.work import ORDER_JSON, POOL_PREFIX, order_id_sql
 from cuota.commands.checkout_walker import walk
+from cuota.db.payout import lines
+from cuota.db.webhook import events
 
 # Messages to merchants and consumers are sent only for the first order; the copies have none. A browser knows one
 # order only.
@@ -24,11 +27,9 @@ FROM information_schema.columns c WHERE table_schema = 'public'
         'settlement_lines', 'api_requests')
 GROUP BY table_name HAVING array_agg(column_name::text) @> '{merchant_id,order_id}'
 """
-# The copies are published, and their settlement lines written, before anything is measured: otherwise the service would do it
-# during the measurement.
-_FEED = "INSERT INTO feeds (merchant_id, last_position) VALUES ($1, 0) ON CONFLICT DO NOTHING"
-_SETTLEMENT = "INSERT INTO settlements (merchant_id, closed_until) VALUES ($1, now()) ON CONFLICT DO NOTHING"
-_SETTLE = "SELECT settle_movements($1, 1000000)"
+_WAITING = "SELECT EXISTS (SELECT FROM outbox WHERE merchant_id = $1)"
+# The number of events that are published or settled at once.
+AT_ONCE = 100_000
 
 
 def approved_order(url: str, token: str) -> UUID:
@@ -67,10 +68,12 @@ async def fill(
             await owner.execute("SET LOCAL session_replication_role = replica")
             for table in tables:
                 await owner.execute(_copy(table, prefix), merchant_id, model, first, count)
-            await owner.execute(_FEED, merchant_id)
-            await owner.execute(_publish(prefix), merchant_id, model, first, count)
-            await owner.execute(_SETTLEMENT, merchant_id)
-        while await owner.fetchval(_SETTLE, merchant_id):
+            await owner.execute(_queue(prefix), merchant_id, model, first, count)
+            # The copies are published and settled before anything is measured. Otherwise the service would do it meanwhile.
+            while await owner.fetchval(_WAITING, merchant_id):
+                await events.publish(owner, merchant_id, datetime.now(UTC), AT_ONCE)
+        await lines.next_movements(owner, merchant_id, datetime.now(UTC), 1)
+        while await lines.settle(owner, merchant_id, AT_ONCE):
             pass
         # Bring the tables into the state after autovacuum, and avoid a checkpoint in the middle of a measurement.
         await owner.execute("VACUUM ANALYZE")
@@ -87,17 +90,10 @@ def _copy(table: asyncpg.Record, prefix: str) -> str:
         WHERE merchant_id = $1 AND order_id = $2"""
 
 
-def _publish(prefix: str) -> str:
-    return f"""WITH numbered AS (
-            SELECT f.last_position + row_number() OVER (ORDER BY n, e.sequence) AS position, e.sequence,
-                {order_id_sql("n", prefix)} AS order_id
-            FROM generate_series($3::bigint, $4::bigint) n, events e, feeds f
-            WHERE e.merchant_id = $1 AND e.order_id = $2 AND f.merchant_id = $1
-        ), fed AS (
-            INSERT INTO feed (merchant_id, position, order_id, sequence)
-                SELECT $1, position, order_id, sequence FROM numbered RETURNING position
-        )
-        UPDATE feeds SET last_position = (SELECT max(position) FROM fed) WHERE merchant_id = $1"""
+def _queue(prefix: str) -> str:
+    return f"""INSERT INTO outbox (merchant_id, order_id, sequence)
+        SELECT $1, {order_id_sql("n", prefix)}, sequence
+        FROM generate_series($3::bigint, $4::bigint) n, events WHERE merchant_id = $1 AND order_id = $2"""
 
 
 def _value(name: str, kind: str, prefix: str) -> str:

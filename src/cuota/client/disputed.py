@@ -48,8 +48,9 @@ class Statement:
 class Dispute:
     """A dispute or a chargeback (`kind`). The fields from `merchant_reference` to `statements` are empty in a list of disputes.
 
-    `payment` is the number of the payment that a chargeback took back; it is None for a dispute by your customer. `status` is open, under_review, won, lost, appealed or closed, from your side. `withheld` is the amount withheld from your
-    payouts now. `refund_reference` is the reference of the refund that a lost dispute made.
+    `status` is open, under_review, won, lost, appealed or closed, from your side. `withheld` is the amount withheld from your
+    payouts now. `refund_reference` is the reference of the refund that a lost dispute made. `payment` is the number of the payment
+    that a chargeback took back, and None for a dispute by your customer.
     """
 
     dispute_id: str

@@ -71,11 +71,12 @@ class Withheld:
     def _replaced(self, event: Mapping[str, Any], amount: int) -> int:
         """Release the part of the customer's own dispute that withholds the same money as a new chargeback, or that has no room left.
 
-        A dispute has room as far as the banks have not taken the customer's payments back. Only the event knows: the merchant sees neither
-        the payments nor the refunds that did not arrive. So the event may report more than the same money, but not less.
+        A dispute has room as far as the banks have not taken the customer's payments back. The merchant cannot calculate this room,
+        because the merchant sees neither the payments nor the refunds that did not arrive. So the event may report a larger release
+        than the same money, but not a smaller one.
         """
-        told = event["dispute"].get("released")
-        return self._release(max(0 if told is None else cents_of(told), amount - self._free(event["order"])))
+        reported = cents_of(event["dispute"].get("released", 0))
+        return self._release(max(reported, amount - self._free(event["order"])))
 
     def _free(self, order: Mapping[str, Any]) -> int:
         """Return the captured cents that are neither refunded nor withheld."""

@@ -10,11 +10,13 @@ from random import Random
 from zoneinfo import ZoneInfo
 
 from cuota.commands.history.people import Goods, Shopper, basket, shopper
+from cuota.flows.payout.change_terms import LEAD
 
 ZONE = ZoneInfo("America/New_York")
 MINUTE = timedelta(minutes=1)
-# New terms begin half a minute after the step that makes them. The first order comes later.
+# The first order comes after the merchant's terms have begun. The step that makes them takes less than a minute.
 FIRST_AFTER = 2 * MINUTE
+assert LEAD + MINUTE < FIRST_AFTER
 SHIPPING, FREE_FROM = 495, 7500
 FIRST_NUMBER = 20001
 # The relative numbers of orders at each hour from 7 to 23, and on each weekday from Monday.

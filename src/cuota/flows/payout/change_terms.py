@@ -101,7 +101,7 @@ async def change_terms(
     begins = _whole_second(max(begins, now + LEAD))
     if found and begins < found[-1].valid_from:
         raise BadMerchant(
-            f"Nothing was changed. Version {found[-1].version} is valid from {found[-1].valid_from:%Y-%m-%d %H:%M} UTC;"
+            f"Nothing was changed. Version {found[-1].version} is valid from {found[-1].valid_from:%Y-%m-%d %H:%M:%S} UTC;"
             " a new version must not begin before it."
         )
     base = found[-1] if found else SettlementTerms(0, begins)

@@ -8,14 +8,16 @@ from dataclasses import replace
 
 from cuota.client import PayoutLine, cents
 from support.dispute_walk import without_payments
-from support.properties.told_chargebacks import ToldChargebacks
+from support.properties.reported_chargebacks import ReportedChargebacks
 
 WALKS, STEPS = 500, 14
 DISPUTED = {"dispute_withheld", "dispute_released", "dispute_lost"}
 
 
-def walked(chance: random.Random) -> ToldChargebacks:
-    model = ToldChargebacks.told(chance.choice([0, 8, 20, 40]), chance.choice([2, 3]), chance.choice([0, 8]))
+def walked(chance: random.Random) -> ReportedChargebacks:
+    model = ReportedChargebacks.approved(
+        chance.choice([0, 8, 20, 40]), chance.choice([2, 3]), chance.choice([0, 8])
+    )
     for _ in range(STEPS):
         model.step(chance)
     return model

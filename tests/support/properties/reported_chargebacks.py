@@ -29,7 +29,7 @@ _SETTLED = frozenset({"capture.completed", "refund.completed", "dispute.opened",
 
 
 @dataclass
-class ToldChargebacks(ChargebackModel):
+class ReportedChargebacks(ChargebackModel):
     """The model of an order that also stores its events, its movements and its settlement lines."""
 
     happened: list[Happened] = field(default_factory=list)
@@ -37,18 +37,18 @@ class ToldChargebacks(ChargebackModel):
     lines: list[PayoutLine] = field(default_factory=list)
 
     @classmethod
-    def told(cls, captured: int, payments: int, fee: int) -> ToldChargebacks:
+    def approved(cls, captured: int, payments: int, fee: int) -> ReportedChargebacks:
         """Return an approved order of which some payments are paid and some cents are captured, with its events."""
         model = cls.begun(0, payments, fee)
-        assert isinstance(model, ToldChargebacks)
+        assert isinstance(model, ReportedChargebacks)
         for name in ("order.created", "order.approved"):
-            model.tell(Event(name, model.order.amount))
+            model.report(Event(name, model.order.amount))
         if captured:
             asked = MovementRequest(MovementKind.CAPTURE, "first", captured)
             model.save(capture(model.order, asked, model.new_id(), model.now))
         return model
 
-    def tell(self, event: Event) -> None:
+    def report(self, event: Event) -> None:
         self.happened.append(
             Happened(
                 len(self.happened) + 1,
@@ -69,7 +69,7 @@ class ToldChargebacks(ChargebackModel):
         if outcome.movement is not None:
             self.movements += [outcome.movement, *outcome.more_movements]
         for event in outcome.events:
-            self.tell(event)
+            self.report(event)
             if event.type in _SETTLED:
                 self._settle(event, outcome)
 
