@@ -32,7 +32,7 @@ _PURPOSE = Purpose(
 )
 
 
-_OTHER_AREA = "Enter a US mobile number. {} is not the area code of one."
+_OTHER_AREA = "Enter a US mobile number. No US mobile number has the area code {}."
 
 
 async def send_code(context: Context, checkout: Checkout, typed: str, browser: Browser = NOWHERE) -> None:

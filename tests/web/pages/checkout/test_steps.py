@@ -167,7 +167,7 @@ async def test_a_number_that_is_no_us_mobile_number_gets_no_code(
     page = await visitor.send("phone", phone=phone)
     assert (page.status, page.form("phone")[1]["phone"]) == (400, phone)
     number = typed_number(phone)
-    assert f"Enter a US mobile number. {number[:3]} is not the area code of one." in page.text
+    assert f"Enter a US mobile number. No US mobile number has the area code {number[:3]}." in page.text
     assert await inbox.look(service.context.pool, to=number) == []
 
 

@@ -38,7 +38,7 @@ _SAID = {
     **PASSKEYS_SAID,
     **SANDBOX_SAID,
     "changed": "The change is saved. It applies to orders from now on.",
-    "terms": "The new version of the terms is saved. It applies to captures after 30 seconds.",
+    "terms": "The new version of the terms is saved. It begins in 30 seconds, and applies to captures after that.",
     "suspended": "The merchant is suspended. New orders are refused within 5 seconds.",
     "held": "The payouts of the merchant are held. A person must release each payout under Payouts.",
     "resumed": "The merchant takes orders again, within 5 seconds.",
