@@ -85,3 +85,25 @@ async def test_a_charge_that_arrives_after_its_end_goes_back_to_the_card(own: Ow
     charged, returned = await at_the_network(own)
     assert (charged, returned) == ([2500, 2500], [2500])
     assert (await verify(own.context.pool)).disagreements == []
+
+
+async def test_a_charge_that_arrives_after_its_end_is_found_without_an_event_of_the_processor(
+    own: Own,
+) -> None:
+    order = await unsent(own)
+    ids = own.auto_merchant.merchant_id, UUID(order["orderId"])
+    row = (await own.context.pool.fetch("SELECT * FROM charges WHERE state = 'pending'"))[0]
+    assert (await own.auto_merchant.move(order, "refund", "100.00")).status_code == 200
+    await work_until_sure(own)
+    own.service.clock.ahead += timedelta(hours=1)
+    assert await apply_card_events(own.context) == 1
+    late = ChargeRequest(row["charge_id"], row["card_token"], row["amount"], "USD", *ids)
+    assert (await own.context.rails.card.charge(late)).approved
+    own.service.clock.ahead += timedelta(days=1)
+    assert await apply_card_events(own.context) == 1
+    charged, returned = await at_the_network(own)
+    assert (charged, returned) == ([2500, 2500], [2500])
+    assert await apply_card_events(own.context) == 0
+    assert (await verify(own.context.pool)).disagreements == []
+    counted = await rail_figures.figures(own.context.pool, "sandbox", own.context.now(), own.context.now())
+    assert (list(counted), counted["sandbox"].last_event_at) == (["sandbox"], None)

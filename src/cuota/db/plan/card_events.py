@@ -16,7 +16,7 @@ LEASE = timedelta(seconds=60)
 # An unknown order belongs to another installation with the same processor. Then nothing is stored.
 _STORE = """INSERT INTO card_events (merchant_id, rail, event_id, order_id, kind, at, charge_id, card_refund_id, amount, reason,
         reference, status, card_token, card_brand, card_last4, respond_by, received_at, try_at)
-    SELECT o.merchant_id, $3, $4, o.order_id, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $17
+    SELECT o.merchant_id, $3, $4, o.order_id, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18
     FROM orders o WHERE o.merchant_id = $1 AND o.order_id = $2
     ON CONFLICT (merchant_id, rail, event_id) DO NOTHING RETURNING 1"""
 _MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM card_events WHERE try_at <= $1"
@@ -98,12 +98,12 @@ class KnownRefund:
     state: str
 
 
-async def store(session: Session, new: NewEvent, now: datetime) -> bool:
-    """Store an event. Return False if it is already stored, or if we do not have its order."""
+async def store(session: Session, new: NewEvent, now: datetime, apply_at: datetime | None = None) -> bool:
+    """Store an event, to be applied at `apply_at`, or at once. Return False if it is already stored, or if we do not have its order."""
     row = await session.fetchrow(
         _STORE, new.merchant_id, new.order_id, new.rail, new.event_id, new.kind, new.at, new.charge_id, new.card_refund_id,
         new.amount, new.reason, new.reference, new.status, new.card_token, new.card_brand, new.card_last4,
-        new.respond_by, now,
+        new.respond_by, now, apply_at or now,
     )  # fmt: skip
     return row is not None
 

@@ -20,6 +20,7 @@ from cuota.db.session import Session
 from cuota.flows import charge_card
 from cuota.flows.charge_card import AllowRepeat, RecordAnswer
 from cuota.flows.context import Context
+from cuota.flows.plan.return_late_charge import look_again_later
 from cuota.flows.settle import settle
 from cuota.rails.bounded import SECONDS
 from cuota.rails.card.protocol import CardAnswer
@@ -129,7 +130,7 @@ async def finish_collection(
     """Look up a charge without an answer, as a background job. Returns False if the card rail still has no answer."""
     record = _recorder(context, merchant_id, order_id, pending.charge)
     asked = charge_card.request_again(pending, merchant_id, order_id)
-    allow = _allow_repeat(context, merchant_id, order_id, pending.charge)
+    allow = _allow_repeat(context, merchant_id, order_id, pending)
     return await charge_card.look_up(context, asked, record, pending.asked_at, allow)
 
 
@@ -152,10 +153,15 @@ async def _read_unsent(session: Session, merchant_id: UUID, order_id: UUID) -> _
     return None if agreed is None else _Unsent(agreed, pending)
 
 
-def _allow_repeat(context: Context, merchant_id: UUID, order_id: UUID, charge: Charge) -> AllowRepeat:
+def _allow_repeat(context: Context, merchant_id: UUID, order_id: UUID, asked: PendingCharge) -> AllowRepeat:
     """Return a function that decides about a charge that the rail does not know: request it again, wait, or end it."""
+    charge = asked.charge
 
     async def allow(looked_up_at: datetime) -> bool:
+        if looked_up_at >= asked.asked_at + unsent.SURE_AFTER:
+            # The charge may end now. Its later look-ups are stored first, so that a crash cannot lose them.
+            await look_again_later(context, merchant_id, order_id, charge.charge_id)
+
         def decide(read: _Unsent) -> Outcome | None:
             agreed, pending, now = read.agreed, read.pending, context.now()
             order, plan = agreed.order, agreed.plan

@@ -1,17 +1,34 @@
-"""Refunds a charge that reached the card rail after Cuota had ended it as never sent."""
+"""Finds and refunds a charge that reached the card rail after Cuota had ended it as never sent."""
 
 from __future__ import annotations
 
 import logging
+from datetime import timedelta
 from uuid import UUID, uuid5
 
 from cuota.core.checkout.ending import Charging
-from cuota.db.plan import charges
+from cuota.db.plan import card_events, charges
+from cuota.db.plan.card_events import NewEvent
 from cuota.flows.charge_card import request_again
 from cuota.flows.context import Context
-from cuota.rails.card.protocol import CardOutcome, RefundRequest
+from cuota.rails.card.protocol import CardEventKind, CardOutcome, RefundRequest
 
+# A charge that was never sent is looked up again this long after its end, even if its processor reports nothing.
+LOOK_AGAIN_AFTER = (timedelta(hours=1), timedelta(days=1))
+# The name in place of a rail's: these events come from Cuota, so they say nothing about a processor's events.
+OWN_EVENTS = "cuota"
 log = logging.getLogger("cuota.work")
+
+
+async def look_again_later(context: Context, merchant_id: UUID, order_id: UUID, charge_id: UUID) -> None:
+    """Store events that make Cuota look up this charge after an hour and after a day. A second call stores nothing more."""
+    now = context.now()
+    for number, after in enumerate(LOOK_AGAIN_AFTER, 1):
+        name = f"look-up {number} of {charge_id}"
+        event = NewEvent(
+            merchant_id, order_id, OWN_EVENTS, name, CardEventKind.CHARGE_CHANGED, now, charge_id
+        )
+        await card_events.store(context.pool, event, now, now + after)
 
 
 async def return_late_charge(context: Context, merchant_id: UUID, order_id: UUID, charge_id: UUID) -> None:
