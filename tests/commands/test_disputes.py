@@ -151,6 +151,15 @@ def test_a_text_from_outside_cannot_control_the_terminal(sold: Sold) -> None:
     assert "\x1b" not in text
 
 
+def test_a_chargeback_names_the_payment_that_it_took_back(sold: Sold) -> None:
+    assert said(sold, "show", sold.chargeback)["payment"] == 1
+    assert (
+        "The chargeback took back payment 1 of the plan"
+        in sold.cuota("dispute", "show", sold.chargeback).stdout
+    )
+    assert said(sold, "show", sold.open_one)["payment"] is None
+
+
 def test_the_card_network_decides_a_chargeback(sold: Sold) -> None:
     text = refused(sold, "decide", sold.chargeback, "--for", "merchant")
     assert "The card network decides a chargeback." in text

@@ -32,6 +32,7 @@ def detail_facts(merchant_id: UUID, shown: ShownDispute) -> dict[str, object]:
         **dispute_facts(found.order_id, dispute),
         "merchantReference": found.merchant_reference,
         "currency": found.currency,
+        "payment": found.payment,
         "openedBy": dispute.opened_by.value,
         "openedAt": timestamp(dispute.opened_at),
         "submittedAt": _time(dispute.submitted_at),
@@ -82,6 +83,8 @@ def detail_lines(shown: ShownDispute) -> list[str]:
         f"{cents(dispute.amount)}, {dispute.reason.value}, opened by the {dispute.opened_by} at {timestamp(dispute.opened_at)}",
         f"Status: {dispute.status} ({what_next(dispute)}). Withheld from the merchant now: {cents(dispute.withheld)}",
     ]
+    if found.payment is not None:
+        lines.append(f"The chargeback took back payment {found.payment} of the plan")
     if found.refund_reference:
         lines.append(f"The refund has the reference {found.refund_reference}")
     return [*lines, *(line for each in shown.statements for line in _statement(each))]

@@ -126,6 +126,7 @@ async def test_a_chargeback_is_answered_in_the_same_way(staff: Staff) -> None:
     await staff.enter()
     page = await staff.open(path(dispute))
     assert "Chargeback by the card network" in page.text
+    assert "Payment 1 of the plan" in page.text
     assert (await send(staff, dispute, "evidence", "Delivered.")).status_code == 303
 
 

@@ -14,7 +14,7 @@ from cuota.db.desk.orders import BEYOND
 from cuota.db.dispute import disputes
 from cuota.db.operator import operator_log
 from cuota.web.pages.operator import disputes as operator_disputes
-from support.disputes import to_decide
+from support.disputes import captured, charged_back, to_decide
 from support.makers import Merchant
 from support.pages.operator_staff import OperatorStaff
 
@@ -91,3 +91,11 @@ async def test_a_file_of_a_dispute_is_a_download(operator: OperatorStaff, mercha
     answer = await operator.http.get(path)
     assert answer.content == b"I waited."
     assert answer.headers["content-disposition"].startswith("attachment")
+
+
+async def test_a_chargeback_s_page_says_which_payment_it_took_back(
+    operator: OperatorStaff, merchant: Merchant
+) -> None:
+    dispute = await charged_back(merchant, await captured(merchant), 2500)
+    await operator.enter(OperatorRole.SUPPORT)
+    assert "Payment 1 of the plan" in (await operator.open(f"/operator/disputes/{dispute.dispute_id}")).text

@@ -97,8 +97,13 @@ def can_appeal(dispute: Dispute, now: datetime) -> bool:
     return True
 
 
-def facts_of(dispute: Dispute, currency: str) -> list[tuple[str, str]]:
-    """Return the facts as pairs of label and value."""
+def payment_rows(payment: int | None) -> list[tuple[str, str]]:
+    """Return the row that says which payment a chargeback took back. A consumer's dispute has none."""
+    return [] if payment is None else [("Taken back", f"Payment {payment} of the plan")]
+
+
+def facts_of(dispute: Dispute, currency: str, payment: int | None) -> list[tuple[str, str]]:
+    """Return the facts as pairs of label and value. `payment` is the number of the payment that a chargeback took back."""
     kind = (
         "Chargeback by the card network"
         if dispute.kind is DisputeKind.CHARGEBACK
@@ -106,6 +111,7 @@ def facts_of(dispute: Dispute, currency: str) -> list[tuple[str, str]]:
     )
     rows = [
         ("Kind", kind),
+        *payment_rows(payment),
         ("Reason", REASONS[dispute.reason]),
         ("Amount", money.shown(dispute.amount, currency)),
         ("Withheld now", money.shown(dispute.withheld, currency)),

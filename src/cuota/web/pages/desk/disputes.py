@@ -130,7 +130,7 @@ def _page(
         "order": f"{PATH}/orders/{found.order_id}",
         "state": dispute_state(one),
         "next": next_words(one),
-        "facts": facts_of(one, found.currency),
+        "facts": facts_of(one, found.currency, found.payment),
         "statements": statement_rows(one, shown.statements),
         "amount": money.shown(one.amount, found.currency),
         "can_answer": answerable,

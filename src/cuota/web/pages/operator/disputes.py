@@ -23,7 +23,7 @@ from cuota.flows.operator.change_operators import reason_of
 from cuota.flows.operator.log_action import OperatorNote, log_action
 from cuota.flows.operator.tell_dispute import tell_dispute
 from cuota.web.pages.checkout.session import Stop, see_other
-from cuota.web.pages.desk.dispute_view import REASONS, size_words
+from cuota.web.pages.desk.dispute_view import REASONS, payment_rows, size_words
 from cuota.web.pages.desk.view import day_of, when
 from cuota.web.pages.download import download
 from cuota.web.pages.operator.parts import ListPage, cell, section, state, table
@@ -132,6 +132,7 @@ def _page(
     found, one = shown.found, shown.found.dispute
     amount = money.shown(one.amount, found.currency)
     facts = [
+        *payment_rows(found.payment),
         ("Reason", REASONS[one.reason]),
         ("Amount", amount),
         ("Withheld from the merchant", money.shown(one.withheld, found.currency)),
