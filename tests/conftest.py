@@ -16,7 +16,7 @@ from cuota import config
 from support.db.copies import copied_database
 from support.db.not_on_citus import reason_of
 from support.folders import new_folder
-from support.longest_first import turn
+from support.longest_first import in_order
 from support.needed import told
 from support.ports import free_port
 
@@ -47,11 +47,11 @@ for name in [name for name in os.environ if name.startswith("CUOTA_")]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Sort the files, the longest first, for several test processes. With a Citus cluster, run only the tests that use its
+    """Sort the files for several test processes. With a Citus cluster, run only the tests that use its
     databases, and skip those that do not apply to a cluster."""
     if hasattr(config, "workerinput"):
-        # This order avoids that a long file runs alone at the end.
-        items.sort(key=lambda item: turn(item.path))
+        place = {file: number for number, file in enumerate(in_order(item.path for item in items))}
+        items.sort(key=lambda item: place[item.path])
     if not CITUS:
         return
     elsewhere = [item for item in items if not ON_CLUSTER.intersection(getattr(item, "fixturenames", ()))]
