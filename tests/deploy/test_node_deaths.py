@@ -7,25 +7,10 @@ programs of a PostgreSQL that has Citus.
 
 from __future__ import annotations
 
-import os
-import subprocess
-from pathlib import Path
-
 import pytest
 
+from support.deploy.citus_nodes import has_citus
 from tests.deploy.node_deaths import kill_workers, parser
-
-
-def has_citus() -> bool:
-    """True if deploy/citus.sh finds what it needs."""
-    program = Path(os.environ.get("PGBIN", "/nowhere")) / "pg_config"
-    if not program.exists():
-        return False
-    shared = subprocess.run(
-        [program, "--sharedir"], capture_output=True, text=True, check=False
-    ).stdout.strip()
-    return (Path(shared) / "extension" / "citus.control").exists()
-
 
 pytestmark = [
     pytest.mark.faults,

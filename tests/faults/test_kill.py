@@ -17,7 +17,7 @@ from support.faults.served import ORDER, Client, Service, service, token, until
 pytestmark = pytest.mark.faults
 CLIENTS = 8
 SECONDS = 3.0
-PATIENCE = 30.0
+PATIENCE = 120.0
 
 
 @pytest.fixture(scope="module")

@@ -40,7 +40,11 @@ _NOT_ON_CITUS: dict[str, tuple[str, ...]] = {
         "web/pages/desk/test_forks.py",
         "web/pages/operator/test_operator_sandbox.py::test_the_operator_moves_the_clock_and_goes_back_to_a_fork",
     ),
-    _ROW_SECURITY: ("db/test_row_security.py",),
+    _ROW_SECURITY: (
+        "db/test_row_security.py",
+        "migrations/test_lock_wait.py::test_row_level_security_waits_for_a_backup_and_says_so",
+        "migrations/test_lock_wait.py::test_row_level_security_that_waited_too_long_names_the_session_and_changes_nothing",
+    ),
     _LOCKS_ALL: (
         "flows/privacy/test_erase_locks.py::test_an_erasure_that_lost_a_deadlock_is_done_all_the_same",
         "flows/test_settle.py::test_a_deadlock_under_the_rows_lock_is_tried_again_and_applied_once",
@@ -63,6 +67,7 @@ _NOT_ON_CITUS: dict[str, tuple[str, ...]] = {
         "web/test_afterwards.py::test_a_dispute_is_accepted_only_together_with_an_entry_of_the_audit_log",
     ),
     _ALTERS: (
+        "flows/risk/test_explain_timeline.py::test_at_the_same_time_the_creation_stands_before_the_decision_and_the_result_after_it",
         "flows/payout/test_change_of_bank.py::test_a_payout_that_never_reached_the_old_bank_is_sent_by_the_new_one",
         "flows/dispute/test_disputes.py::test_one_altered_cent",
         "flows/payout/test_fees.py::test_one_altered_cent_of_a_fee_is_found",

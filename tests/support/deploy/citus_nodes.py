@@ -20,6 +20,17 @@ _WORKER_OF = """SELECT p.groupid FROM pg_dist_placement p
     WHERE p.shardid = get_shard_id_for_distribution_column('orders', $1::uuid)"""
 
 
+def has_citus() -> bool:
+    """Return whether PGBIN is the folder of a PostgreSQL with Citus, which deploy/citus.sh needs."""
+    program = Path(os.environ.get("PGBIN", "/nowhere")) / "pg_config"
+    if not program.exists():
+        return False
+    shared = subprocess.run(
+        [program, "--sharedir"], capture_output=True, text=True, check=False
+    ).stdout.strip()
+    return (Path(shared) / "extension" / "citus.control").exists()
+
+
 @dataclass
 class Nodes:
     """`folder` is the data folder of deploy/citus.sh. That script restarts a dead node itself. In the

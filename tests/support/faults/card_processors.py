@@ -86,7 +86,7 @@ class StripeBeside:
                     f"{self.stand_in.intents.url}/bank/{intent_id}",
                     content="passed=yes",
                     trust_env=False,
-                    timeout=30,
+                    timeout=60,
                 )
 
     def books(self, shop: Shop, charge_id: str) -> tuple[int, int]:

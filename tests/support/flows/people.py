@@ -55,7 +55,7 @@ async def paid_off(own: Own) -> None:
 
 
 async def everything(own: Own) -> str:
-    """Return everything in the database, in lower case."""
+    """Return everything in the database, in lower case and sorted: the shards of a cluster answer in any order."""
     async with own.owner() as owner:
         tables = await owner.fetch(
             "SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname !~ '^(pg_|information)'"
@@ -63,7 +63,7 @@ async def everything(own: Own) -> str:
         rows = [
             row[0] for table in tables for row in await owner.fetch(f"SELECT t::text FROM {table['name']} t")
         ]
-    return "\n".join(rows).casefold()
+    return "\n".join(sorted(rows)).casefold()
 
 
 async def words_left(own: Own) -> list[str]:
