@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from uuid import UUID
 
 import pytest
 
 from cuota.core.plan.charge import NEVER_SENT
+from cuota.core.plan.unsent import SURE_AFTER
 from cuota.db.plan import rail_figures
 from cuota.db.verify.recalculate import verify
 from cuota.flows.plan.apply_card_events import apply_card_events
 from cuota.flows.plan.store_card_event import store_card_event
 from cuota.rails.card.protocol import CardEvent, CardEventKind, ChargeRequest
+from cuota.work.due_orders import settle_due_orders
+from support.flows.interrupted import FlakyRail, with_rail
 from support.flows.unsent import agreed_of, at_the_network, second, unsent, work, work_until_sure
 from support.own_service import Own
 
@@ -70,13 +72,39 @@ async def test_while_a_request_may_still_be_on_its_way_the_charge_does_not_end(o
     assert (await agreed_of(own, order)).order.charging == began
 
 
+async def test_the_later_look_ups_of_a_charge_count_from_its_end_not_from_its_first_request(own: Own) -> None:
+    order = await unsent(own)
+    late = await request_of_pending(own)
+    own.service.clock.ahead += SURE_AFTER + timedelta(minutes=1)
+    again = own.context.now()
+    await settle_due_orders(with_rail(own.context, FlakyRail(own.context.rails.card, lost=1, arrives=False)))
+    requested_at = (await agreed_of(own, order)).order.charging_since
+    assert requested_at is not None
+    assert requested_at >= again
+    own.service.clock.ahead += timedelta(hours=2)
+    assert await apply_card_events(own.context) == 0
+    assert (await own.auto_merchant.move(order, "refund", "100.00")).status_code == 200
+    await work(own)
+    assert (await agreed_of(own, order)).order.charging is None
+    assert (await own.context.rails.card.charge(late)).approved
+    own.service.clock.ahead += timedelta(hours=1)
+    assert await apply_card_events(own.context) == 1
+    assert await at_the_network(own) == ([2500, 2500], [2500])
+
+
+async def request_of_pending(own: Own) -> ChargeRequest:
+    """Return the request of the only charge that has no answer yet."""
+    (row,) = await own.context.pool.fetch("SELECT * FROM charges WHERE state = 'pending'")
+    ids = row["merchant_id"], row["order_id"]
+    return ChargeRequest(row["charge_id"], row["card_token"], row["amount"], "USD", *ids)
+
+
 async def test_a_charge_that_arrives_after_its_end_goes_back_to_the_card(own: Own) -> None:
     order = await unsent(own)
-    ids = own.auto_merchant.merchant_id, UUID(order["orderId"])
-    row = (await own.context.pool.fetch("SELECT * FROM charges WHERE state = 'pending'"))[0]
+    late = await request_of_pending(own)
+    ids = late.merchant_id, late.order_id
     assert (await own.auto_merchant.move(order, "refund", "100.00")).status_code == 200
     await work_until_sure(own)
-    late = ChargeRequest(row["charge_id"], row["card_token"], row["amount"], "USD", *ids)
     assert (await own.context.rails.card.charge(late)).approved
     for name in ("evt_1", "evt_2"):
         told = CardEvent(name, CardEventKind.CHARGE_CHANGED, own.context.now(), *ids, late.key)
@@ -91,13 +119,11 @@ async def test_a_charge_that_arrives_after_its_end_is_found_without_an_event_of_
     own: Own,
 ) -> None:
     order = await unsent(own)
-    ids = own.auto_merchant.merchant_id, UUID(order["orderId"])
-    row = (await own.context.pool.fetch("SELECT * FROM charges WHERE state = 'pending'"))[0]
+    late = await request_of_pending(own)
     assert (await own.auto_merchant.move(order, "refund", "100.00")).status_code == 200
     await work_until_sure(own)
     own.service.clock.ahead += timedelta(hours=1)
     assert await apply_card_events(own.context) == 1
-    late = ChargeRequest(row["charge_id"], row["card_token"], row["amount"], "USD", *ids)
     assert (await own.context.rails.card.charge(late)).approved
     own.service.clock.ahead += timedelta(days=1)
     assert await apply_card_events(own.context) == 1

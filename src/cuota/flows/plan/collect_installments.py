@@ -130,7 +130,7 @@ async def finish_collection(
     """Look up a charge without an answer, as a background job. Returns False if the card rail still has no answer."""
     record = _recorder(context, merchant_id, order_id, pending.charge)
     asked = charge_card.request_again(pending, merchant_id, order_id)
-    allow = _allow_repeat(context, merchant_id, order_id, pending)
+    allow = _allow_repeat(context, merchant_id, order_id, pending.charge)
     return await charge_card.look_up(context, asked, record, pending.asked_at, allow)
 
 
@@ -153,16 +153,16 @@ async def _read_unsent(session: Session, merchant_id: UUID, order_id: UUID) -> _
     return None if agreed is None else _Unsent(agreed, pending)
 
 
-def _allow_repeat(context: Context, merchant_id: UUID, order_id: UUID, asked: PendingCharge) -> AllowRepeat:
+def _allow_repeat(context: Context, merchant_id: UUID, order_id: UUID, charge: Charge) -> AllowRepeat:
     """Return a function that decides about a charge that the rail does not know: request it again, wait, or end it."""
-    charge = asked.charge
 
     async def allow(looked_up_at: datetime) -> bool:
-        if looked_up_at >= asked.asked_at + unsent.SURE_AFTER:
-            # The charge may end now. Its later look-ups are stored first, so that a crash cannot lose them.
-            await look_again_later(context, merchant_id, order_id, charge.charge_id)
+        # The last request of a charge whose later look-ups are stored. A crash after the end could lose them, so they come first.
+        watched: datetime | None = None
+        ends: datetime | None = None
 
         def decide(read: _Unsent) -> Outcome | None:
+            nonlocal ends
             agreed, pending, now = read.agreed, read.pending, context.now()
             order, plan = agreed.order, agreed.plan
             if order.charging != charge.charge_id or pending is None:
@@ -170,9 +170,15 @@ def _allow_repeat(context: Context, merchant_id: UUID, order_id: UUID, asked: Pe
             known = {"refused": agreed.refused, "disputed": pending.disputed}
             if unsent.may_repeat(order, plan, charge, now, **known):
                 return unsent.request_again(order, now)
-            return unsent.end(order, plan, charge, looked_up_at, now)
+            ended = unsent.end(order, plan, charge, looked_up_at, now)
+            ends = order.charging_since if ended is not None else None
+            return ended if ends == watched else None
 
         outcome = (await settle(context, merchant_id, order_id, decide, _read_unsent)).outcome
+        if outcome is None and ends is not None:
+            await look_again_later(context, merchant_id, order_id, charge.charge_id, ends)
+            watched = ends
+            outcome = (await settle(context, merchant_id, order_id, decide, _read_unsent)).outcome
         return outcome is not None and outcome.order.charging is not None
 
     return allow

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID, uuid5
 
 from cuota.core.checkout.ending import Charging
+from cuota.core.instant import timestamp
 from cuota.db.plan import card_events, charges
 from cuota.db.plan.card_events import NewEvent
 from cuota.flows.charge_card import request_again
@@ -20,11 +21,16 @@ OWN_EVENTS = "cuota"
 log = logging.getLogger("cuota.work")
 
 
-async def look_again_later(context: Context, merchant_id: UUID, order_id: UUID, charge_id: UUID) -> None:
-    """Store events that make Cuota look up this charge after an hour and after a day. A second call stores nothing more."""
+async def look_again_later(
+    context: Context, merchant_id: UUID, order_id: UUID, charge_id: UUID, requested_at: datetime
+) -> None:
+    """Store events that make Cuota look up this charge after an hour and after a day.
+
+    `requested_at` is when the charge was last requested. A second call with the same time stores nothing more.
+    """
     now = context.now()
     for number, after in enumerate(LOOK_AGAIN_AFTER, 1):
-        name = f"look-up {number} of {charge_id}"
+        name = f"look-up {number} of {charge_id}, requested at {timestamp(requested_at)}"
         event = NewEvent(
             merchant_id, order_id, OWN_EVENTS, name, CardEventKind.CHARGE_CHANGED, now, charge_id
         )
