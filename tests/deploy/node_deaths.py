@@ -23,15 +23,14 @@ from urllib.parse import urlsplit
 from uuid import UUID
 
 import asyncpg
-import httpx
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from support.deploy.citus_nodes import Nodes
-from support.deploy.machines import ORDER, bearer, command, folder, free_ports, merchant, script
+from support.deploy.fronts_on_workers import fronts
+from support.deploy.machines import command, folder, free_ports, script
 from support.deploy.timed_storefront import TimedStorefront
 
-EACH_WORKER = 2
 MOVE = """SELECT citus_move_shard_placement(get_shard_id_for_distribution_column('orders', $1::uuid), $2, $3::int, $4, $5::int,
     shard_transfer_mode := 'block_writes')"""
 AGAIN_SECONDS = 90.0
@@ -163,26 +162,6 @@ def cluster(path: Path, port: int, options: argparse.Namespace) -> Iterator[Node
     (path / "db").mkdir()
     with script("citus.sh", str(path / "db"), PORT=str(port), REST="2") as started:
         yield Nodes(started["url"], path / "db")
-
-
-async def fronts(nodes: Nodes, url: str, shared: dict[str, str]) -> list[TimedStorefront]:
-    """Make storefronts on every worker, each with its own approved order."""
-    wanted = {node: EACH_WORKER for node in await nodes.urls() if node > 0}
-    found: list[TimedStorefront] = []
-    while any(wanted.values()):
-        shop = merchant(**shared)
-        node = await nodes.worker_of(shop["merchantId"])
-        if not wanted[node]:
-            continue
-        wanted[node] -= 1
-        headers = bearer(url, shop)
-        async with httpx.AsyncClient(trust_env=False, timeout=60, headers=headers) as http:
-            answer = await http.post(f"{url}/order", json=ORDER)
-        made = answer.raise_for_status().json()
-        command("sandbox", "complete", made["redirectUrl"], "--outcome", "approved", **shared)
-        order_id = str(made["orderId"])
-        found.append(TimedStorefront([url], headers, order_id, node=node, merchant=shop["merchantId"]))
-    return found
 
 
 def kill_workers(count: int, seed: int, options: argparse.Namespace) -> tuple[Run, list[str]]:

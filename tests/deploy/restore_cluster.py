@@ -23,9 +23,9 @@ import asyncpg
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from support.deploy.citus_nodes import Nodes
+from support.deploy.fronts_on_workers import fronts
 from support.deploy.machines import command, folder, free_ports, script
 from support.deploy.timed_storefront import TimedStorefront
-from tests.deploy.node_deaths import fronts
 
 MOMENT = "moment"
 SECONDS = 3.0  # how long the storefronts write before the backups, and after the restore point
