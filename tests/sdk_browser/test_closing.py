@@ -21,6 +21,7 @@ from support.sdk_browser.hands import (
     modal_of,
     orders,
     popup_of,
+    press_escape,
     press_pay,
     the_order,
     to_card,
@@ -100,7 +101,7 @@ async def test_escape_closes_the_modal_and_the_focus_returns_to_its_previous_ele
         await frame.get_by_role("button", name="Cancel and return").focus()
     else:
         await tab.get_by_role("button", name="Close payment").focus()
-    await tab.keyboard.press("Escape")
+    press_escape(tab)
     assert await heard(tab, "onClose") == "closed_by_customer"
     await modal_gone(tab)
     await expect(tab.locator("#buy")).to_be_focused()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from contextlib import AsyncExitStack
 from typing import Any
@@ -133,6 +134,13 @@ async def heard(page: Page, name: str) -> Any:
 async def all_heard(page: Page) -> list[str]:
     """Return the names of all callbacks that were called, in order."""
     return list(await page.evaluate("heard.map((each) => each.name)"))
+
+
+def press_escape(page: Page) -> None:
+    """Press Escape without waiting for Chromium, which sometimes never confirms a key that closes the frame with the focus."""
+    pressing = asyncio.ensure_future(page.keyboard.press("Escape"))
+    # The end of the test closes the page, which is an error for a press that is still waiting.
+    pressing.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
 async def modal_gone(page: Page) -> None:
