@@ -7,8 +7,11 @@ from uuid import UUID
 
 from cuota.core.payout.balance import Balance, OpenMoney, next_payout
 from cuota.db.payout import terms_row
+from cuota.db.payout.moved import moved_by
 from cuota.db.session import Session
 
+_NOT_SETTLED = """(SELECT f.order_id, f.sequence FROM feed f WHERE f.merchant_id = $1 AND f.position > coalesce(s.position, 0)
+    UNION ALL SELECT o.order_id, o.sequence FROM outbox o WHERE o.merchant_id = $1)"""
 _READ = f"""
 SELECT coalesce(s.open_net, 0) AS open_net, coalesce(s.open_moved, 0) AS open_moved, coalesce(s.carried, 0) AS carried,
     coalesce(s.reserved, 0) AS reserved, s.close_at, w.net AS waiting_net, w.moved AS waiting_moved,
@@ -22,23 +25,9 @@ FROM (SELECT 1) one LEFT JOIN settlements s ON s.merchant_id = $1
             coalesce(sum(x.net) FILTER (WHERE x.posting IN ('capture', 'refund', 'dispute_lost')), 0)::bigint AS moved
         FROM (
             SELECT l.posting, CASE WHEN l.credit = 'merchant_payable' THEN l.amount ELSE -l.amount END AS net
-            FROM (
-                SELECT f.order_id, f.sequence FROM feed f
-                    WHERE f.merchant_id = $1 AND f.position > coalesce(s.position, 0)
-                UNION ALL SELECT o.order_id, o.sequence FROM outbox o WHERE o.merchant_id = $1
-            ) n
-                -- LIMIT makes the plan look up each event by its key, even if the plan was made while the shop was small.
-                CROSS JOIN LATERAL (SELECT v.type, v.reference FROM events v WHERE v.merchant_id = $1
-                    AND v.order_id = n.order_id AND v.sequence = n.sequence LIMIT 1) e
-                LEFT JOIN movements m ON m.merchant_id = $1 AND m.order_id = n.order_id
-                    AND m.kind = split_part(e.type, '.', 1) AND m.reference = e.reference
-                LEFT JOIN disputes d ON d.merchant_id = $1 AND d.order_id = n.order_id
-                    AND e.type IN ('dispute.opened', 'dispute.closed') AND d.dispute_id::text = e.reference
-                JOIN transfers l ON l.merchant_id = $1 AND l.order_id = n.order_id
-                    AND l.cause = CASE WHEN e.type = 'dispute.opened' THEN d.dispute_id WHEN e.type = 'dispute.closed' THEN d.release_id
-                        ELSE m.movement_id END
-            WHERE e.type IN ('capture.completed', 'refund.completed', 'dispute.opened', 'dispute.closed')
-                AND (l.debit = 'merchant_payable' OR l.credit = 'merchant_payable')
+            FROM {moved_by(_NOT_SETTLED)} v
+                JOIN transfers l ON l.merchant_id = $1 AND l.order_id = v.order_id AND l.cause = v.cause
+            WHERE l.debit = 'merchant_payable' OR l.credit = 'merchant_payable'
         ) x
     ) w
 """

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID
 
+from cuota.db.payout.moved import moved_by
 from cuota.db.session import Session
 from cuota.db.verify import settlement_rules
 
@@ -33,26 +34,18 @@ CROSS JOIN LATERAL (SELECT coalesce(sum(l.net) FILTER (WHERE l.type IN ('capture
         WHERE h.merchant_id = $1 AND h.number > s.closed AND h.type = 'reserve_held'))) v
 """
 # Each line with the values that the feed and the ledger have for it. Only pairs that differ are returned.
-_MOVED = """
+_MOVED = f"""
 SELECT x.*, l.number, l.order_id AS line_order, l.reference AS line_reference, l.gross AS line_gross, l.fee AS line_fee,
     l.net AS line_net, l.currency AS line_currency, l.at AS line_at, l.sequence AS line_sequence
 FROM (
-    SELECT f.position, f.order_id, e.reference, t.cause, t.currency,
+    SELECT v.position, v.order_id, v.reference, t.cause, t.currency,
         CASE t.posting WHEN 'merchant_fee' THEN 'fee' WHEN 'merchant_fee_returned' THEN 'fee_returned'
             ELSE t.posting END AS type,
         min(t.created_at) AS at, sum(CASE WHEN t.credit = 'merchant_payable' THEN t.amount ELSE -t.amount END)::bigint AS net
-    FROM feed f JOIN events e ON e.merchant_id = $1 AND e.order_id = f.order_id AND e.sequence = f.sequence
-        LEFT JOIN movements m ON m.merchant_id = $1 AND m.order_id = f.order_id AND m.kind = split_part(e.type, '.', 1)
-            AND m.reference = e.reference
-        LEFT JOIN disputes d ON d.merchant_id = $1 AND d.order_id = f.order_id
-            AND e.type IN ('dispute.opened', 'dispute.closed') AND d.dispute_id::text = e.reference
-        JOIN transfers t ON t.merchant_id = $1 AND t.order_id = f.order_id
-            AND t.cause = CASE WHEN e.type = 'dispute.opened' THEN d.dispute_id WHEN e.type = 'dispute.closed' THEN d.release_id
-                ELSE m.movement_id END
-    WHERE f.merchant_id = $1 AND f.position > $2 AND f.position <= $3
-        AND e.type IN ('capture.completed', 'refund.completed', 'dispute.opened', 'dispute.closed')
-        AND (t.debit = 'merchant_payable' OR t.credit = 'merchant_payable')
-    GROUP BY f.position, f.order_id, e.reference, t.posting, t.cause, t.currency
+    FROM {moved_by("(SELECT * FROM feed f WHERE f.merchant_id = $1 AND f.position > $2 AND f.position <= $3)")} v
+        JOIN transfers t ON t.merchant_id = $1 AND t.order_id = v.order_id AND t.cause = v.cause
+    WHERE t.debit = 'merchant_payable' OR t.credit = 'merchant_payable'
+    GROUP BY v.position, v.order_id, v.reference, t.posting, t.cause, t.currency
 ) x LEFT JOIN settlement_lines l ON l.merchant_id = $1 AND l.cause = x.cause AND l.type = x.type
 WHERE (l.order_id, l.reference, l.net, l.currency, l.at, l.sequence) IS DISTINCT FROM
         (x.order_id, x.reference, x.net, x.currency, x.at, x.position)
