@@ -39,7 +39,8 @@ as_owner() {
   "${who[@]}" env -i HOME="$FOLDER" PATH="$PGBIN:/usr/bin:/bin" LC_ALL=C ${LD_LIBRARY_PATH:+LD_LIBRARY_PATH="$LD_LIBRARY_PATH"} "$@"
 }
 ask() { psql -qAtX "postgresql://cuota@127.0.0.1:$1/$2" -c "$3"; }
-alive() { kill -0 "$(cat "$FOLDER/node$1/pid" 2>/dev/null || echo 0x)" 2>/dev/null; }
+# After a node died, its process id may soon belong to another process, so the command line must name the node's folder.
+alive() { grep -qszxF -e "$FOLDER/node$1/pg" -e "$FOLDER/node$1" "/proc/$(cat "$FOLDER/node$1/pid" 2>/dev/null)/cmdline"; }
 
 create() {
   mkdir -p "$FOLDER/node$1"

@@ -49,7 +49,8 @@ keep() {
     >>"$(log "$1")" 2>&1 </dev/null &
   until [[ -s $FOLDER/$1/keeper.pid ]]; do sleep 0.05; done
 }
-alive() { kill -0 "$(cat "$FOLDER/$1/keeper.pid")" 2>/dev/null; }
+# After a node died, its process id may soon belong to another process, so the command line must name the node's folder.
+alive() { grep -qszxF -e "$FOLDER/$1/pg" -e "$FOLDER/$1" "/proc/$(cat "$FOLDER/$1/keeper.pid" 2>/dev/null)/cmdline"; }
 
 create() {
   local name=$1; shift
@@ -79,9 +80,7 @@ stop() {
   trap '' INT TERM EXIT
   local name id
   for name in $(cd "$FOLDER" && ls -d node* monitor 2>/dev/null); do
-    [[ -s $FOLDER/$name/keeper.pid ]] || continue
-    id=$(cat "$FOLDER/$name/keeper.pid")
-    kill -TERM "$id" 2>/dev/null || continue
+    alive "$name" && kill -TERM "$(cat "$FOLDER/$name/keeper.pid")"
   done
   for _ in $(seq 100); do
     for name in $(cd "$FOLDER" && ls -d node* monitor 2>/dev/null); do alive "$name" && { sleep 0.1; continue 2; }; done

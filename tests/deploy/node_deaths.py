@@ -127,10 +127,26 @@ def at(part: float, seconds: list[float]) -> str:
     return f"{ordered[min(int(part * len(ordered)), len(ordered) - 1)] * 1000:.0f} ms" if ordered else "-"
 
 
+def _seconds(run: Run, since: float, until: float) -> list[float]:
+    """Return how long the answers 200 took whose requests began in this time."""
+    answers = (each for front in run.fronts for each in front.between(since, until))
+    return [each.seconds for each in answers if each.status == 200]
+
+
+def _quantiles(seconds: list[float]) -> str:
+    return f"p50 {at(0.5, seconds)}, p99 {at(0.99, seconds)}"
+
+
 def report(run: Run) -> list[str]:
     """Return the lines of the report. No test asserts these times, because they depend on the machine."""
     first = min((died for _, died, _ in run.deaths), default=float("inf"))
-    calm = [each.seconds for front in run.fronts for each in front.between(0, first) if each.status == 200]
+    before = _seconds(run, 0, first)
+    # The answers get slower during a run, because each storefront captures one order again and again. So the times during the
+    # deaths are compared with the times between the deaths.
+    ends = [died for _, died, _ in run.deaths[1:]]
+    calm = [
+        each for (_, _, back), end in zip(run.deaths, ends, strict=False) for each in _seconds(run, back, end)
+    ]
     during = [
         (each, each.node == node)
         for node, died, back in run.deaths
@@ -144,11 +160,11 @@ def report(run: Run) -> list[str]:
     captures = sum(len(front.captured) for front in run.fronts)
     created = sum(len(front.created) for front in run.fronts)
     slow = f"half within {at(0.5, refused)}, 99 % within {at(0.99, refused)}, the slowest {at(1, refused)}"
-    before = f"before the first death p50 {at(0.5, calm)}, p99 {at(0.99, calm)}"
+    quiet = f"between the deaths {len(calm)} answers, {_quantiles(calm)}; before the first death {_quantiles(before)}"
     return [
         f"{len(run.deaths)} deaths, {run.moves} moves of a shard; {captures} captures and {created} orders acknowledged",
         f"merchants of the dead worker: {len(refused)} answers 503, {slow}",
-        f"the others meanwhile: {len(others)} answers, p50 {at(0.5, times)}, p99 {at(0.99, times)}; {before}",
+        f"the others meanwhile: {len(others)} answers, {_quantiles(times)}; {quiet}",
         f"statuses of the others meanwhile: {dict(statuses)}",
     ]
 

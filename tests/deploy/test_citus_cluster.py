@@ -3,11 +3,15 @@ that the script starts."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 from pathlib import Path
 
 import pytest
+
+from support.deploy.citus_nodes import Nodes, has_citus
+from support.deploy.machines import folder, free_ports, script
 
 SCRIPT = Path(__file__).parents[2] / "deploy" / "citus.sh"
 
@@ -44,3 +48,21 @@ def test_without_arguments_the_script_prints_its_usage() -> None:
 @pytest.mark.parametrize("word", ["http://", "https://", "curl", "wget", "apt-get"])
 def test_the_script_downloads_nothing(word: str) -> None:
     assert word not in SCRIPT.read_text()
+
+
+@pytest.mark.skipif(not has_citus(), reason="no PostgreSQL with Citus (PGBIN, the folder of its programs)")
+def test_a_dead_node_starts_again_if_its_process_id_belongs_to_another_process() -> None:
+    with (
+        folder() as place,
+        subprocess.Popen(["sleep", "600"]) as other,
+        script("citus.sh", str(place / "db"), PORT=str(free_ports(3)), REST="1") as cluster,
+    ):
+        try:
+            nodes, pid = Nodes(cluster["url"], place / "db"), place / "db" / "node1" / "pid"
+            nodes.kill(1)
+            pid.write_text(f"{other.pid}\n")
+            asyncio.run(nodes.back(1))
+            assert int(pid.read_text()) != other.pid
+            assert other.poll() is None
+        finally:
+            other.kill()
