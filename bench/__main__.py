@@ -34,7 +34,7 @@ from cuota.db.embedded.server import open_embedded
 SESSIONS = 16
 # Pairs of (workers, clients). The limits are measured next to the pairs in BESIDE; the other pairs are compared with
 # these.
-SHAPES = ((1, 1), (1, 32), (1, 16), (1, 64), (1, 128), (2, 32))
+SHAPES = ((1, 1), (1, 32), (1, 16), (1, 64), (1, 128), (2, 32), (2, 64))
 BESIDE = {(1, 1): 1, (1, 32): SESSIONS, (2, 32): SESSIONS}
 WARM = 0.6
 # The number of orders of a pool that one run may use up, by the number of clients. A run that uses up all of them ends
@@ -113,7 +113,7 @@ def measure(bench: BenchRun, workers: int, clients: int, web: list[psutil.Proces
         bench.costs.append(cost)
         if (workers, clients) in BESIDE:
             bench.limits[name, workers, clients] = _limits(bench, name, workers, clients, bare_port)
-        limits = bench.limits.get((name, workers, clients)) or bench.limits[name, 1, 32]
+        limits = bench.limits.get((name, workers, clients)) or bench.limits[name, workers, 32]
         bench.rows += [_row(name, clients, workers, found, *limit) for limit in limits.items()]
         beside = "; ".join(f"{limit} {rps:,.0f}" for limit, rps in limits.items())
         say(f"{name}, {clients} clients, {workers} workers: {found.rps:,.0f} a second; {beside}")

@@ -122,8 +122,13 @@ def cpu_seconds(processes: list[psutil.Process]) -> float:
 
 
 def postgres_cpu_seconds(place: BenchService) -> float:
-    """Return the CPU time of the whole PostgreSQL: its sessions, and its background writers."""
-    postmaster = psutil.Process(int((place.data / "pg" / "postmaster.pid").read_text().splitlines()[0]))
+    """Return the CPU time of the whole embedded PostgreSQL: its sessions, and its background writers."""
+    return server_cpu_seconds(place.data / "pg")
+
+
+def server_cpu_seconds(folder: Path) -> float:
+    """Return the CPU time of the whole PostgreSQL with this data folder."""
+    postmaster = psutil.Process(int((folder / "postmaster.pid").read_text().splitlines()[0]))
     total = cpu_seconds([postmaster])
     for child in postmaster.children():
         with contextlib.suppress(psutil.NoSuchProcess):
