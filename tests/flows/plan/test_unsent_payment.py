@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 
@@ -11,8 +12,9 @@ from cuota.core.plan.unsent import SURE_AFTER
 from cuota.db.plan import rail_figures
 from cuota.db.verify.recalculate import verify
 from cuota.flows.plan.apply_card_events import apply_card_events
+from cuota.flows.plan.settle_refund_event import settle_refund_event
 from cuota.flows.plan.store_card_event import store_card_event
-from cuota.rails.card.protocol import CardEvent, CardEventKind, ChargeRequest
+from cuota.rails.card.protocol import CardEvent, CardEventKind, ChargeRequest, RefundRequest
 from cuota.work.due_orders import settle_due_orders
 from support.flows.interrupted import FlakyRail, with_rail
 from support.flows.unsent import agreed_of, at_the_network, second, unsent, work, work_until_sure
@@ -133,3 +135,25 @@ async def test_a_charge_that_arrives_after_its_end_is_found_without_an_event_of_
     assert (await verify(own.context.pool)).disagreements == []
     counted = await rail_figures.figures(own.context.pool, "sandbox", own.context.now(), own.context.now())
     assert (list(counted), counted["sandbox"].last_event_at) == (["sandbox"], None)
+
+
+async def test_a_late_charge_whose_refund_the_rail_refuses_is_listed_until_an_operator_settles_it(
+    own: Own,
+) -> None:
+    order = await unsent(own)
+    late = await request_of_pending(own)
+    assert (await own.auto_merchant.move(order, "refund", "100.00")).status_code == 200
+    await work_until_sure(own)
+    card, ids = own.context.rails.card, (late.merchant_id, late.order_id)
+    assert (await card.charge(late)).approved
+    # Somebody refunded a part in the processor's dashboard, so the whole amount can no longer be refunded.
+    assert (await card.refund(RefundRequest(uuid4(), late.key, late.token, 100, *ids))).approved
+    own.service.clock.ahead += timedelta(days=2)
+    assert await apply_card_events(own.context) == 2
+    assert await apply_card_events(own.context) == 1
+    [listed] = await rail_figures.money_back(own.context.pool, 10)
+    assert (listed.order_id, listed.kind, listed.amount) == (late.order_id, "refund.failed", 2500)
+    assert str(late.key) in (listed.reason or "")
+    assert await settle_refund_event(own.context, listed.event_id)
+    assert await rail_figures.money_back(own.context.pool, 10) == []
+    assert (await verify(own.context.pool)).disagreements == []

@@ -23,7 +23,7 @@ from cuota.db.session import Session
 from cuota.flows.context import Context
 from cuota.flows.dispute.report_chargeback import report_chargeback
 from cuota.flows.plan.finish_pending import finish_pending
-from cuota.flows.plan.return_late_charge import return_late_charge
+from cuota.flows.plan.return_late_charge import OWN_EVENTS, return_late_charge
 from cuota.flows.settle import settle
 from cuota.rails.bounded import SECONDS
 from cuota.rails.card.protocol import CardEventKind
@@ -106,9 +106,10 @@ async def _look_at_charge(context: Context, due: DueEvent) -> None:
 
 async def _fail_refund(context: Context, due: DueEvent) -> None:
     if due.card_refund_id is None:
-        log.warning(
-            "unknown refund failed", extra={"facts": {"orderId": str(due.order_id), "event": due.event_id}}
-        )
+        # Cuota's own event is about a charge that no stored refund belongs to; `cuota rails` lists it.
+        if due.rail != OWN_EVENTS:
+            facts = {"orderId": str(due.order_id), "event": due.event_id}
+            log.warning("unknown refund failed", extra={"facts": facts})
         return
     refund_id, reason = due.card_refund_id, due.reason or "refund_failed"
 

@@ -40,7 +40,9 @@ async def look_again_later(
 async def return_late_charge(context: Context, merchant_id: UUID, order_id: UUID, charge_id: UUID) -> None:
     """Refund the charge at the rail if it was ended as never sent, but the rail has it now. The books do not change.
 
-    This may run again without harm: the key of the refund is always the same. Raises Charging if the rail has no final answer yet.
+    If the rail refuses the refund, `cuota rails` lists the charge until an operator settles it. This may run again without harm:
+    the key of the refund is always the same, and so is the name of the listed event. Raises Charging if the rail has no final
+    answer yet.
     """
     ended = await charges.never_sent(context.pool, merchant_id, order_id, charge_id)
     if ended is None:
@@ -65,5 +67,11 @@ async def return_late_charge(context: Context, merchant_id: UUID, order_id: UUID
         raise Charging
     if refunded.approved:
         log.warning("a charge arrived after its end and was refunded", extra={"facts": facts})
-    else:
-        log.error("refund a charge that arrived after its end", extra={"facts": facts})
+        return
+    now, reason = context.now(), f"charge {charge_id} arrived after its end: {refunded.reason}"
+    failed = NewEvent(
+        merchant_id, order_id, OWN_EVENTS, f"late-charge-{charge_id}", CardEventKind.REFUND_FAILED, now, charge_id,
+        amount=asked.amount, reason=reason,
+    )  # fmt: skip
+    await card_events.store(context.pool, failed, now)
+    log.error("refund a charge that arrived after its end", extra={"facts": facts})
