@@ -6,6 +6,7 @@ dies before that, the lease ends, and a retry runs the request.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 from collections.abc import Awaitable, Callable
@@ -97,10 +98,10 @@ async def answer(
         return Response(await run(None), media_type="application/json")
     service = service_of(request)
     seal = _Seal(service.context.vault, f"idempotency:{merchant_id}:{key}") if secret else None
-    pool, now, lease = service.context.pool.entry, utc_now(), service.context.new_id()
+    pool, lease = service.context.pool.entry, service.context.new_id()
     target = f"{request.method} {request.url.path}?{request.url.query}\n".encode()
     request_hash = hashlib.sha256(target + body).digest()
-    if not await idempotency.claim(pool, merchant_id, key, request_hash, lease, now):
+    if not await _claim(pool, merchant_id, key, request_hash, lease):
         return await _earlier(service, merchant_id, key, request_hash, seal)
     stored_by_run = False
 
@@ -130,6 +131,15 @@ async def answer(
         with afterwards("the answer for an Idempotency-Key"):
             await idempotency.finish(pool, merchant_id, key, lease, 200, stored)
     return Response(content, media_type="application/json")
+
+
+async def _claim(pool: Session, merchant_id: UUID, key: str, request_hash: bytes, lease: UUID) -> bool:
+    try:
+        return await idempotency.claim(pool, merchant_id, key, request_hash, lease, utc_now())
+    except (asyncio.CancelledError, *GONE):
+        # The claim may be saved although its answer was lost. If it stayed, a retry would be refused until the lease ends.
+        await _free(pool, merchant_id, key, lease)
+        raise
 
 
 async def _free(pool: Session, merchant_id: UUID, key: str, lease: UUID) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 import secrets
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -15,8 +16,11 @@ import pytest
 
 from cuota.db.order import idempotency
 from cuota.flows.context import utc_now
+from cuota.web.service import Service
 from support.api.bodies import JSON, assert_refused
+from support.flows.interrupted import CutPool
 from support.makers import Merchant, order_body
+from support.own_service import Own
 
 BODY = json.dumps(order_body("100.00")).encode()
 
@@ -108,6 +112,18 @@ async def test_after_a_crash_of_the_first_request_the_key_cannot_be_used_for_ano
 ) -> None:
     await claim(merchant, "k", idempotency.LEASE + timedelta(seconds=1), body=b"{}")
     assert_refused(await create(merchant, "k"), 422, "idempotency_key_reused")
+
+
+async def test_a_claim_whose_session_was_lost_does_not_block_the_retry(own: Own) -> None:
+    plain: Service = own.service.app.service
+    cut = CutPool(own, "after", call="INSERT INTO idempotency_keys")
+    own.service.app.service = replace(plain, context=replace(own.context, pool=cut))
+    lost = await create(own.merchant, "lost")
+    own.service.app.service = plain
+    assert cut.cut == 1
+    assert_refused(lost, 503, "unavailable")
+    assert (await create(own.merchant, "lost")).status_code == 200
+    assert await orders_of(own.merchant) == 1
 
 
 async def test_after_a_day_the_key_can_be_used_again(merchant: Merchant) -> None:
