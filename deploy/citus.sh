@@ -8,13 +8,14 @@
 # When all nodes answer, the script prints one line of JSON with the CUOTA_DATABASE_URL. Then run `cuota migrate --citus`
 # and `cuota serve` with this URL. Ctrl-C or SIGTERM ends all processes that the script started. If you kill a node
 # (kill -9 -- -$(cat FOLDER/node1/pid)), the script starts it again after $REST (10) seconds, like a machine that reboots.
+# With CPU=35 (as root), each node gets at most 35 % of one core, so that a node that recovers takes no time from the others.
 #
 # Use it only for trials: the nodes listen on 127.0.0.1 and accept every local connection without a password. In production
 # each node is a machine, and the roles of the service and of the owner can log in from every node to every node.
 set -euo pipefail
 
-(($# >= 1)) || { sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 2; }
-PORT=${PORT:-18700} WORKERS=${2:-2} REST=${REST:-10}
+(($# >= 1)) || { sed -n '2,15s/^# \{0,1\}//p' "$0"; exit 2; }
+PORT=${PORT:-18700} WORKERS=${2:-2} REST=${REST:-10} CPU=${CPU:-}
 
 extension() { echo "$("$1/pg_config" --sharedir 2>/dev/null || echo "/usr/share/postgresql/$(basename "$(dirname "$1")")")/extension/citus.control"; }
 
@@ -60,10 +61,22 @@ citus.node_conninfo = 'sslmode=prefer keepalives_idle=2 keepalives_interval=2 ke
 CONF
 }
 
+# Put this process and its children into the node's control group, whose processor time is limited (cgroups version 1 or 2).
+limit() {
+  local group=/sys/fs/cgroup/cpu/cuota-$PORT-node$1
+  if [[ -d /sys/fs/cgroup/cpu ]]; then
+    mkdir -p "$group"; echo 10000 >"$group/cpu.cfs_period_us"; echo "${CPU}00" >"$group/cpu.cfs_quota_us"
+  else
+    group=/sys/fs/cgroup/cuota-$PORT-node$1
+    mkdir -p "$group"; echo "${CPU}00 10000" >"$group/cpu.max"
+  fi
+  echo "$BASHPID" >"$group/cgroup.procs"
+}
+
 # Start a node in its own session, so that one kill ends all its processes; `pid` is also the number of its process group.
 start() {
   rm -f "$FOLDER/node$1/pid"
-  as_owner setsid sh -c 'echo $$ >"$1/pid"; exec postgres -D "$1/pg"' - "$FOLDER/node$1" >>"$FOLDER/node$1.log" 2>&1 </dev/null &
+  { [[ -z $CPU ]] || limit "$1"; as_owner setsid sh -c 'echo $$ >"$1/pid"; exec postgres -D "$1/pg"' - "$FOLDER/node$1"; } >>"$FOLDER/node$1.log" 2>&1 </dev/null &
   until [[ -s $FOLDER/node$1/pid ]]; do sleep 0.05; done
 }
 answers() {
@@ -82,6 +95,7 @@ stop() {
     for node in $(seq 0 "$WORKERS"); do alive "$node" && { sleep 0.1; continue 2; }; done
     break
   done
+  rmdir /sys/fs/cgroup/{cpu/,}cuota-"$PORT"-node* 2>/dev/null || true
   exit "${1:-0}"
 }
 trap stop INT TERM

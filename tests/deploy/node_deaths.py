@@ -2,7 +2,7 @@
 
 Storefronts with merchants on every worker create orders and capture. Meanwhile the program kills one worker
 after another with -9, starts it again, and moves shards. Then it checks that no acknowledged operation is
-lost or doubled. It starts its own cluster with deploy/citus.sh (PGBIN), or uses yours if you give --url,
+lost or doubled. It starts its own cluster with deploy/citus.sh (PGBIN; CPU), or uses yours if you give --url,
 --kill and --start. In these commands, {node} stands for a worker's group id. The program prints the seed of
 its random choices.
 """
