@@ -16,7 +16,7 @@ from cuota.core.payout.terms import SettlementTerms
 from cuota.db.gathered import Gathered
 from cuota.db.order.by_id import ReadById
 from cuota.db.order.columns import MONEY, MOVED, PLAN, movements_of, order_of, plan_of
-from cuota.db.payout.terms import FEES, RETURNED, TERMS, fees_of, versions_of
+from cuota.db.payout.terms import CAPTURES, FEES, TERMS, fees_of, versions_of
 from cuota.db.pool import Pool, Row
 from cuota.db.session import Session
 
@@ -26,8 +26,8 @@ _FOUND = "m.movement_id, m.amount AS moved, m.created_at AS moved_at"
 
 FOR_CAPTURE = f"SELECT {MONEY}, {_FOUND}, {TERMS.columns} {_EARLIER.format(more=TERMS.join)}"
 _ZONE = "(SELECT p.time_zone FROM plans p WHERE p.merchant_id = $1 AND p.order_id = o.order_id) AS time_zone"
-_PLAN_AND_FEES = f"{PLAN.columns}, {TERMS.columns}, {FEES.columns}, {RETURNED}, {_ZONE}"
-_JOIN_THESE = f"{PLAN.join} {TERMS.join} {FEES.join}"
+_PLAN_AND_FEES = f"{PLAN.columns}, {TERMS.columns}, {CAPTURES.columns}, {FEES.columns}, {_ZONE}"
+_JOIN_THESE = f"{PLAN.join} {TERMS.join} {CAPTURES.join} {FEES.join}"
 FOR_MOVEMENT = f"SELECT {MONEY}, {_FOUND}, {_PLAN_AND_FEES} {_EARLIER.format(more=_JOIN_THESE)}"
 _EARLIER_MANY = """FROM unnest($2::uuid[], $3::text[], $4::text[]) WITH ORDINALITY AS q (order_id, kind, reference, n)
     JOIN orders o ON o.merchant_id = $1 AND o.order_id = q.order_id

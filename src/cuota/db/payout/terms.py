@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime
 from uuid import UUID
 
@@ -18,15 +19,20 @@ TERMS = Nested(
     ("t.version", "t.valid_from", "t.percent", "t.fixed", "t.refund_fee"),
     "FROM merchant_terms t WHERE t.merchant_id = $1 ORDER BY t.version",
 )
+# An order may have thousands of captures. Therefore no statement joins the captures with their fees: no index contains the causes of
+# transfers, so that would read all transfers of the order for each capture. `fees_of` joins them.
+CAPTURES = Nested(
+    "captures",
+    ("m.movement_id", "m.created_at", "m.amount"),
+    """FROM movements m WHERE m.merchant_id = $1 AND m.order_id = o.order_id AND m.kind = 'capture'
+        ORDER BY m.created_at""",
+)
 FEES = Nested(
     "fees",
-    ("m.created_at", "m.amount", "coalesce(t.amount, 0)"),
-    """FROM movements m LEFT JOIN transfers t ON t.merchant_id = $1 AND t.order_id = o.order_id
-        AND t.cause = m.movement_id AND t.posting = 'merchant_fee'
-        WHERE m.merchant_id = $1 AND m.order_id = o.order_id AND m.kind = 'capture' ORDER BY m.created_at""",
+    ("t.posting", "t.cause", "t.amount"),
+    """FROM transfers t WHERE t.merchant_id = $1 AND t.order_id = o.order_id
+        AND t.posting IN ('merchant_fee', 'merchant_fee_returned') ORDER BY t.number""",
 )
-RETURNED = """(SELECT coalesce(sum(t.amount), 0)::bigint FROM transfers t WHERE t.merchant_id = $1
-    AND t.order_id = o.order_id AND t.posting = 'merchant_fee_returned') AS merchant_fee_returned"""
 _ALL = f"SELECT {terms_row.COLUMNS} FROM merchant_terms t WHERE t.merchant_id = $1 ORDER BY t.version"
 _ADD = """INSERT INTO merchant_terms (merchant_id, version, valid_from, percent, fixed, refund_fee, payout, minimum, reserve,
     reserve_days, time_zone, cutoff, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"""
@@ -41,8 +47,15 @@ def versions_of(row: Row) -> tuple[SettlementTerms, ...]:
 
 
 def fees_of(row: Row) -> OrderFees:
-    """Return an order's fees from a row with the columns of FEES and RETURNED."""
-    return OrderFees(tuple(CaptureFee(*each) for each in FEES.of(row)), row["merchant_fee_returned"])
+    """Return an order's fees from a row with the columns of CAPTURES and FEES."""
+    paid, returned = Counter[UUID](), 0
+    for posting, cause, amount in FEES.of(row):
+        if posting == "merchant_fee":
+            paid[cause] += amount
+        else:
+            returned += amount
+    captures = (CaptureFee(at, amount, paid[movement_id]) for movement_id, at, amount in CAPTURES.of(row))
+    return OrderFees(tuple(captures), returned)
 
 
 async def read_all(session: Session, merchant_id: UUID) -> list[SettlementTerms]:
