@@ -6,13 +6,19 @@ from uuid import UUID
 
 from cuota.core.order.movement import MovementKind
 from cuota.db.order import orders
+from cuota.db.plan import accounts, charges
+from cuota.flows.plan import manage_plan
+from cuota.flows.plan.limit_asks import Asker
 from support.db.rows_read import rows_read
-from support.db.settled import give_terms
+from support.db.settled import give_terms, rows
+from support.makers import complete
 from support.own_service import Own
+from support.phones import phone_number
 
 FEW, MANY = 15, 60
 # The rows that a statement may read for each movement: the movement, its transfers, its events and its card refunds, some of them twice.
 EACH = 12
+_FIRST_REFUND = "SELECT * FROM card_refunds WHERE order_id = $1 ORDER BY card_refund_id LIMIT 1"
 
 
 async def captured(own: Own, times: int) -> UUID:
@@ -21,6 +27,22 @@ async def captured(own: Own, times: int) -> UUID:
     for _ in range(times):
         assert (await own.merchant.move(order, "capture", "1.00")).status_code == 200
     return UUID(order["orderId"])
+
+
+async def refunded(own: Own, times: int) -> tuple[UUID, UUID]:
+    """Refund an order to its cards this many times. Return the ids of the order and of the consumer."""
+    merchant, phone = own.merchant, phone_number()
+    order = await merchant.create("200.00")
+    await complete(own.service, merchant.merchant_id, order, phone=phone)
+    order_id, consumer_id = UUID(order["orderId"]), own.context.vault.consumer_id(phone)
+    detail = await manage_plan.find_plan(own.context, consumer_id, merchant.merchant_id, order_id)
+    assert detail is not None
+    rest = sum(item.total for item in detail.shown.plan[1:])
+    await manage_plan.pay_early(own.context, detail, [2, 3, 4], rest, Asker(phone))
+    assert (await merchant.move(order, "capture", "200.00")).status_code == 200
+    for _ in range(times):
+        assert (await merchant.move(order, "refund", "1.00")).status_code == 200
+    return order_id, consumer_id
 
 
 async def test_a_refund_reads_the_fees_of_many_captures_once(own: Own) -> None:
@@ -48,3 +70,30 @@ async def test_a_refund_returns_the_fees_of_all_captures(own: Own) -> None:
         found = await orders.read(own.context.pool, merchant, order, MovementKind.REFUND, "", with_plan=True)
         assert found is not None
         assert found.fees.returned == 5 * refunded
+
+
+async def test_a_plan_with_many_card_refunds_is_read_once(own: Own) -> None:
+    merchant = own.merchant.merchant_id
+    few, many = await refunded(own, FEW), await refunded(own, MANY)
+    less = await rows_read(own, accounts._PLAN, merchant, *few)
+    assert MANY < await rows_read(own, accounts._PLAN, merchant, *many) < less + EACH * (MANY - FEW)
+
+
+async def test_each_of_many_card_refunds_reads_what_chargebacks_returned_once(own: Own) -> None:
+    merchant = own.merchant.merchant_id
+    read: list[int] = []
+    for times in (FEW, MANY):
+        order, _ = await refunded(own, times)
+        [each] = await rows(own, _FIRST_REFUND, order)
+        charge, refund, due = each["charge_id"], each["card_refund_id"], each["try_at"]
+        read.append(
+            sum(
+                [
+                    await rows_read(own, charges._UNSENT, merchant, order),
+                    await rows_read(own, charges._BORNE, merchant, order, charge),
+                    await rows_read(own, charges._STANDING, merchant, order, refund),
+                    await rows_read(own, charges._ASK, merchant, order, refund, due, each["amount"]),
+                ]
+            )
+        )
+    assert MANY < read[1] < read[0] + 4 * EACH * (MANY - FEW)

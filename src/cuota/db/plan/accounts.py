@@ -16,7 +16,7 @@ from cuota.db.merchant.merchants import SHOWN_NAME
 from cuota.db.nested import Nested
 from cuota.db.old_rows import deleting
 from cuota.db.order.columns import MONEY, PLAN, order_of, plan_of
-from cuota.db.plan.charges import left
+from cuota.db.plan.charged_back import BY_BANK, returned_by_bank
 from cuota.db.plan.plan_changes import CHANGES, changes_of
 from cuota.db.plan.plans import CARD, CARD_JOIN, ENDED, card_of
 from cuota.db.session import Session
@@ -55,7 +55,7 @@ _RECEIPTS = Nested(
 )
 _RETURNS = Nested(
     "returns",
-    ("r.amount", left("$1"), "r.state", "r.created_at", "c.card_brand", "c.card_last4"),
+    ("r.card_refund_id", "r.amount", "r.state", "r.created_at", "c.card_brand", "c.card_last4"),
     """FROM card_refunds r JOIN charges c ON c.merchant_id = $1 AND c.order_id = r.order_id AND c.charge_id = r.charge_id
         WHERE r.merchant_id = $1 AND r.order_id = o.order_id ORDER BY r.created_at""",
 )
@@ -77,8 +77,8 @@ _LESSENED = Nested(
 )
 _PLAN = f"""
 SELECT p.agreement, p.agreement_hash,
-    {_RECEIPTS.columns}, {_RETURNS.columns}, {_LESSENED.columns}, {CHANGES.columns},
-    {_SHOWN} {_RECEIPTS.join} {_RETURNS.join} {_LESSENED.join} {CHANGES.join}
+    {_RECEIPTS.columns}, {_RETURNS.columns}, {BY_BANK.columns}, {_LESSENED.columns}, {CHANGES.columns},
+    {_SHOWN} {_RECEIPTS.join} {_RETURNS.join} {BY_BANK.join} {_LESSENED.join} {CHANGES.join}
 WHERE p.merchant_id = $1 AND p.order_id = $2 AND p.consumer_id = $3 AND o.status = 'Approved'
 """
 
@@ -236,7 +236,11 @@ async def plan_of_consumer(
     if row is None:
         return None
     receipts = tuple(Receipt(*item) for item in _RECEIPTS.of(row))
-    returns = tuple(Return(*item) for item in _RETURNS.of(row))
+    by_bank = returned_by_bank(row)
+    returns = tuple(
+        Return(amount, amount - by_bank[card_refund_id], *rest)
+        for card_refund_id, amount, *rest in _RETURNS.of(row)
+    )
     lessened = tuple(Less(*item) for item in _LESSENED.of(row))
     return PlanDetail(
         _shown(row), row["agreement"], row["agreement_hash"], receipts, returns, lessened, changes_of(row)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from cuota.db.cluster.across import claim_across
-from cuota.db.plan.charges import left
+from cuota.db.plan.charged_back import left
 from cuota.db.session import Session
 
 # The lease of a claim. If the worker dies, another one continues after this time. It is longer than any call to a rail.

@@ -10,6 +10,9 @@ from cuota.core.dispute.dispute import DisputeReason
 from cuota.core.order.job import CardRefund
 from cuota.core.plan.charge import NEVER_SENT, Charge, Origin
 from cuota.db.cluster.across import claim_across
+from cuota.db.nested import Nested
+from cuota.db.plan.charged_back import BY_BANK, left, returned_by_bank
+from cuota.db.plan.charged_back import borne as borne_by
 from cuota.db.plan.plans import CARD_JOIN, SAME_CARD
 from cuota.db.pool import Row
 from cuota.db.session import Session
@@ -22,14 +25,6 @@ _CHARGE = """SELECT c.charge_id, c.installment, c.amount, o.currency, c.card_tok
     WHERE c.merchant_id = $1 AND c.order_id = $2"""
 _PENDING = f"{_CHARGE} AND c.state = 'pending'"
 _NEVER_SENT = f"{_CHARGE} AND c.charge_id = $3 AND c.reason = '{NEVER_SENT}'"
-
-
-def left(merchant: str) -> str:
-    """Return SQL for what is left of the card refund `r` of this merchant: its amount without the part that lost chargebacks returned."""
-    return f"""(r.amount - (SELECT coalesce(sum(b.amount), 0) FROM transfers b WHERE b.merchant_id = {merchant}
-    AND b.order_id = r.order_id AND b.cause = r.card_refund_id AND b.posting = 'refund_charged_back'))::bigint"""
-
-
 _MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM card_refunds WHERE try_at <= $1"
 # The reason of a refund that waits for the end of a chargeback. No rail was asked for such a refund.
 WAITS = "a chargeback of this payment is open"
@@ -48,32 +43,26 @@ RETURNING r.merchant_id, r.order_id, r.card_refund_id, r.charge_id, c.card_token
 """
 _STILL_PENDING = f"""SELECT {left("$1")} AS amount FROM card_refunds r
     WHERE r.merchant_id = $1 AND r.order_id = $2 AND r.card_refund_id = $3 AND r.state = 'pending'"""
-
-
-def _borne(charge: str) -> str:
-    """The cents that Cuota lost in chargebacks of a charge, without the refunds that these chargebacks returned."""
-    return f"""((SELECT coalesce(sum(t.amount), 0) FROM disputes d JOIN transfers t ON t.merchant_id = $1 AND t.order_id = $2
-            AND t.cause = d.movement_id AND t.posting = 'chargeback_loss'
-        WHERE d.merchant_id = $1 AND d.order_id = $2 AND d.charge_id = {charge} AND d.outcome = 'lost')
-    - (SELECT coalesce(sum(t.amount), 0) FROM card_refunds b JOIN transfers t ON t.merchant_id = $1 AND t.order_id = $2
-            AND t.cause = b.card_refund_id AND t.posting = 'refund_charged_back'
-        WHERE b.merchant_id = $1 AND b.order_id = $2 AND b.charge_id = {charge}))::bigint"""
-
-
-_BORNE = f"SELECT {_borne('$3')} AS borne"
+_BORNE = f"SELECT {borne_by('$3')} AS borne"
 _DISPUTED = """EXISTS (SELECT FROM disputes d WHERE d.merchant_id = $1 AND d.order_id = $2 AND d.charge_id = r.charge_id
         AND d.kind = 'chargeback' AND d.status <> 'closed')"""
 # While a chargeback is open, no refund of its charge becomes one that a rail may know. $4 is the lease of the caller's claim, $5 the amount
 # that was left then: a chargeback may have returned a part since.
 _ASK = f"""UPDATE card_refunds r SET unasked_until = NULL WHERE r.merchant_id = $1 AND r.order_id = $2 AND r.card_refund_id = $3
-    AND r.state = 'pending' AND r.try_at = $4 AND {left("$1")} = $5 AND NOT {_DISPUTED} AND {_borne("r.charge_id")} <= 0 RETURNING 1"""
-_STANDING = f"""SELECT {_DISPUTED} AS disputed, {_borne("r.charge_id")} AS borne
+    AND r.state = 'pending' AND r.try_at = $4 AND {left("$1")} = $5 AND NOT {_DISPUTED} AND {borne_by("r.charge_id")} <= 0 RETURNING 1"""
+_STANDING = f"""SELECT {_DISPUTED} AS disputed, {borne_by("r.charge_id")} AS borne
     FROM card_refunds r WHERE r.merchant_id = $1 AND r.order_id = $2 AND r.card_refund_id = $3 AND r.state = 'pending'"""
 _WAIT = f"""UPDATE card_refunds SET try_at = $5, unasked_until = $5, reason = '{WAITS}' WHERE merchant_id = $1 AND order_id = $2
     AND card_refund_id = $3 AND state = 'pending' AND try_at = $4 AND unasked_until = $4"""
-_UNSENT = f"""SELECT r.card_refund_id, r.charge_id, {left("$1")} AS amount, r.state = 'paid_otherwise' AS paid FROM card_refunds r
-    WHERE r.merchant_id = $1 AND r.order_id = $2 AND (r.state IN ('failed', 'paid_otherwise') OR (r.state = 'pending' AND {_UNASKED}))
-    ORDER BY r.created_at, r.card_refund_id"""
+_NOT_ON_CARD = Nested(
+    "not_on_card",
+    ("r.card_refund_id", "r.charge_id", "r.amount", "r.state = 'paid_otherwise'"),
+    f"""FROM card_refunds r WHERE r.merchant_id = $1 AND r.order_id = o.order_id
+        AND (r.state IN ('failed', 'paid_otherwise') OR (r.state = 'pending' AND {_UNASKED}))
+        ORDER BY r.created_at, r.card_refund_id""",
+)
+_UNSENT = f"""SELECT {_NOT_ON_CARD.columns}, {BY_BANK.columns} FROM orders o {_NOT_ON_CARD.join} {BY_BANK.join}
+    WHERE o.merchant_id = $1 AND o.order_id = $2"""
 _AGAIN = """UPDATE card_refunds SET try_at = $5, tries = least(tries + 1, 1000), reason = $6
     WHERE merchant_id = $1 AND order_id = $2 AND card_refund_id = $3 AND state = 'pending' AND try_at = $4"""
 
@@ -255,9 +244,13 @@ async def unsent(
     Apart from these, return the refunds that failed and that the operator then paid in another way. The amounts are what is left to
     refund, or was.
     """
-    rows = await session.fetch(_UNSENT, merchant_id, order_id)
+    row = await session.fetchrow(_UNSENT, merchant_id, order_id)
+    if row is None:
+        return (), ()
+    by_bank = returned_by_bank(row)
     refunds = [
-        (CardRefund(row["card_refund_id"], row["charge_id"], row["amount"]), row["paid"]) for row in rows
+        (CardRefund(card_refund_id, charge_id, amount - by_bank[card_refund_id]), paid)
+        for card_refund_id, charge_id, amount, paid in _NOT_ON_CARD.of(row)
     ]
     return tuple(each for each, paid in refunds if not paid), tuple(each for each, paid in refunds if paid)
 
