@@ -155,6 +155,7 @@ _DELIVERED = {
     "delivered": ("Delivered", "done"),
     "pending": ("On its way", "wait"),
     "parked": ("Parked", "bad"),
+    webhooks.DELETED: ("No longer kept", "off"),
 }
 
 
