@@ -116,6 +116,19 @@ async def test_a_page_of_large_orders_ends_early_and_no_order_is_lost(
     assert await walked(merchant) == made[::-1]
 
 
+async def test_a_page_of_orders_with_many_movements_ends_early_and_no_order_is_lost(
+    merchant: Merchant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = [await merchant.approved("20.00") for _ in range(3)]
+    for order in made:
+        for _ in range(20):
+            assert (await merchant.move(order, "capture", "0.50", secrets.token_hex(50))).status_code == 200
+    monkeypatch.setattr(order_list, "MOST_BYTES", 6000)
+    assert [len(await walked(merchant, limit=each)) for each in (1, 3)] == [3, 3]
+    assert len((await listed(merchant))["data"]) == 2
+    assert await walked(merchant) == [order["orderId"] for order in reversed(made)]
+
+
 async def test_another_merchants_orders_are_never_listed(merchant: Merchant, auto_merchant: Merchant) -> None:
     made = [await merchant.create() for _ in range(3)]
     cursor = (await listed(merchant, limit=1))["nextCursor"]

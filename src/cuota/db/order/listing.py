@@ -18,8 +18,10 @@ from cuota.db.order.orders import OrderRecord
 from cuota.db.session import Session
 
 SCANNED = 2000
-# A page ends after this many bytes of documents.
+# A page ends after this many bytes of documents and movements. An order may have thousands of movements. The number of its events is
+# about the number of its movements, and is known without reading them.
 MOST_BYTES = 1024 * 1024
+EVENT_BYTES = 200
 
 _FITTING = """ARRAY(
         SELECT s.order_id FROM scanned s
@@ -45,17 +47,17 @@ WITH named AS (
 )
 SELECT {_FITTING}
 """
+_BYTES = f"octet_length(d.document::text) + {EVENT_BYTES} * o.events"
 _RECORDS = f"""
 WITH asked AS (
-    SELECT order_id, document, octet_length(document::text) AS bytes,
-        sum(octet_length(document::text)) OVER (ORDER BY order_id DESC) AS bytes_so_far
-    FROM order_details WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[])
+    SELECT o.*, d.document, {_BYTES} AS bytes, sum({_BYTES}) OVER (ORDER BY o.order_id DESC) AS bytes_so_far
+    FROM orders o JOIN order_details d ON d.merchant_id = $1 AND d.order_id = o.order_id
+    WHERE o.merchant_id = $1 AND o.order_id = ANY ($2::uuid[])
 )
-SELECT {MONEY}, o.token, d.document, p.payer, {MOVED.columns}
-FROM asked d JOIN orders o ON o.merchant_id = $1 AND o.order_id = d.order_id
-    LEFT JOIN plans p ON p.merchant_id = $1 AND p.order_id = d.order_id
+SELECT {MONEY}, o.token, o.document, p.payer, {MOVED.columns}
+FROM asked o LEFT JOIN plans p ON p.merchant_id = $1 AND p.order_id = o.order_id
     {MOVED.join}
-WHERE d.bytes_so_far - d.bytes < $3 ORDER BY o.order_id DESC
+WHERE o.bytes_so_far - o.bytes < $3 ORDER BY o.order_id DESC
 """
 
 
