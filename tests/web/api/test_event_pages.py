@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from cuota.db.webhook.events import AnyFacts
 from cuota.flows.webhook.deliver_webhooks import publish_events
+from cuota.flows.webhook.show_event import event_body
+from cuota.web.api import events
 from cuota.web.api.events import MOST_PAGE_BYTES
 from support.contract import read_json
 from support.makers import Merchant
@@ -33,6 +38,23 @@ async def test_a_page_of_large_events_ends_at_a_mebibyte_and_no_event_is_lost_or
     # Five of these events fit, and each page except the last is as full as possible.
     assert [len(page["events"]) for _, page in pages] == [5, 5, 5, 5, 5, 1]
     assert [event["orderId"] for _, page in pages for event in page["events"]] == orders
+
+
+async def test_only_the_events_of_the_page_are_written(
+    merchant: Merchant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(8):
+        await merchant.create(description="x" * 200_000)
+    await publish_events(merchant.service.context)
+    written: list[int] = []
+
+    def counted(facts: AnyFacts, sequence: int, *, sandbox: bool) -> bytes:
+        written.append(sequence)
+        return event_body(facts, sequence, sandbox=sandbox)
+
+    monkeypatch.setattr(events, "event_body", counted)
+    page = read_json((await merchant.http.get("/events")).content)
+    assert (len(page["events"]), page["hasMore"], len(written)) == (5, True, 6)
 
 
 async def test_small_events_fill_a_page_up_to_its_limit(merchant: Merchant) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import Any
+from uuid import UUID
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -15,7 +17,7 @@ from cuota.core.refusal import Code, FieldError, Refused
 from cuota.db.order.documents import encode
 from cuota.db.webhook import delivery_log, events
 from cuota.db.webhook.delivery_log import AttemptRecord, Delivery
-from cuota.db.webhook.events import OWN_ADDRESS, FeedPosition
+from cuota.db.webhook.events import OWN_ADDRESS, AnyFacts, FeedPosition
 from cuota.flows.context import Context
 from cuota.flows.webhook.replay_webhooks import place_of, position_of, replay
 from cuota.flows.webhook.show_event import event_body
@@ -71,7 +73,13 @@ async def _fitting(context: Context, merchant: Merchant, places: list[FeedPositi
     fitting: list[bytes] = []
     size = 0
     for start in range(0, len(places), READ_AT_ONCE):
-        for body in await _bodies(context, merchant, places[start : start + READ_AT_ONCE]):
+        some = places[start : start + READ_AT_ONCE]
+        facts = await _facts(context, merchant, some)
+        for place in some:
+            # An order with thousands of movements makes a large body, which takes long. Only the bodies of this page are made,
+            # and other requests run in between.
+            await asyncio.sleep(0)
+            body = _body(context, facts, place)
             size += len(body) + 1
             if fitting and size > MOST_PAGE_BYTES:
                 return fitting
@@ -79,11 +87,13 @@ async def _fitting(context: Context, merchant: Merchant, places: list[FeedPositi
     return fitting
 
 
-async def _bodies(context: Context, merchant: Merchant, places: list[FeedPosition]) -> list[bytes]:
+async def _facts(context: Context, merchant: Merchant, places: list[FeedPosition]) -> dict[UUID, AnyFacts]:
     ids = list({place.order_id for place in places})
-    facts = await events.facts(context.pool, merchant.merchant_id, ids)
-    sandbox = context.settings.sandbox
-    return [event_body(facts[place.order_id], place.sequence, sandbox=sandbox) for place in places]
+    return await events.facts(context.pool, merchant.merchant_id, ids)
+
+
+def _body(context: Context, facts: dict[UUID, AnyFacts], place: FeedPosition) -> bytes:
+    return event_body(facts[place.order_id], place.sequence, sandbox=context.settings.sandbox)
 
 
 async def event_item(request: Request) -> Response:
@@ -94,7 +104,7 @@ async def event_item(request: Request) -> Response:
     merchant = await merchant_of(request)
     context = service_of(request).context
     place = await place_of(context, merchant.merchant_id, request.path_params["event_id"])
-    (body,) = await _bodies(context, merchant, [place])
+    body = _body(context, await _facts(context, merchant, [place]), place)
     return Response(body, media_type="application/json")
 
 
