@@ -12,9 +12,11 @@ from cuota.core.plan.unsent import SURE_AFTER
 from cuota.db.plan import rail_figures
 from cuota.db.verify.recalculate import verify
 from cuota.flows.plan.apply_card_events import apply_card_events
+from cuota.flows.plan.return_late_charge import look_again_later
 from cuota.flows.plan.settle_refund_event import settle_refund_event
 from cuota.flows.plan.store_card_event import store_card_event
-from cuota.rails.card.protocol import CardEvent, CardEventKind, ChargeRequest, RefundRequest
+from cuota.rails.card.protocol import CardAnswer, CardEvent, CardEventKind, ChargeRequest, RefundRequest
+from cuota.rails.unavailable import RailUnavailable
 from cuota.work.due_orders import settle_due_orders
 from support.flows.interrupted import FlakyRail, with_rail
 from support.flows.unsent import agreed_of, at_the_network, second, unsent, work, work_until_sure
@@ -157,3 +159,32 @@ async def test_a_late_charge_whose_refund_the_rail_refuses_is_listed_until_an_op
     assert await settle_refund_event(own.context, listed.event_id)
     assert await rail_figures.money_back(own.context.pool, 10) == []
     assert (await verify(own.context.pool)).disagreements == []
+
+
+class SilentRail(FlakyRail):
+    """The sandbox's card network, which answers no look-up."""
+
+    async def find_charge(self, asked: ChargeRequest) -> CardAnswer | None:
+        raise RailUnavailable("the network does not answer")
+
+
+async def test_the_later_look_ups_count_from_the_end_also_if_the_worker_died_long_before(own: Own) -> None:
+    order = await unsent(own)
+    late = await request_of_pending(own)
+    began = (await agreed_of(own, order)).order.charging_since
+    assert began is not None
+    assert (await own.auto_merchant.move(order, "refund", "100.00")).status_code == 200
+    own.service.clock.ahead += SURE_AFTER
+    # A worker stores the look-ups, and dies before it ends the charge. Then the network answers nobody for two days.
+    await look_again_later(own.context, late.merchant_id, late.order_id, late.key, began)
+    silent = with_rail(own.context, SilentRail(own.context.rails.card))
+    for _ in range(2):
+        own.service.clock.ahead += timedelta(days=1)
+        await apply_card_events(silent)
+        await settle_due_orders(silent)
+    await work_until_sure(own)
+    assert (await agreed_of(own, order)).order.charging is None
+    assert (await own.context.rails.card.charge(late)).approved
+    own.service.clock.ahead += timedelta(hours=1)
+    assert await apply_card_events(own.context) == 1
+    assert await at_the_network(own) == ([2500, 2500], [2500])

@@ -19,6 +19,8 @@ _STORE = """INSERT INTO card_events (merchant_id, rail, event_id, order_id, kind
     SELECT o.merchant_id, $3, $4, o.order_id, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18
     FROM orders o WHERE o.merchant_id = $1 AND o.order_id = $2
     ON CONFLICT (merchant_id, rail, event_id) DO NOTHING RETURNING 1"""
+_AGAIN = """UPDATE card_events SET try_at = $4, tries = 0, applied_at = NULL
+    WHERE merchant_id = $1 AND rail = $2 AND event_id = $3 RETURNING 1"""
 _MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM card_events WHERE try_at <= $1"
 # A claim sets try_at to the end of its lease. The UPDATE repeats the condition, because SKIP LOCKED alone claims some rows twice.
 _CLAIM = """
@@ -106,6 +108,12 @@ async def store(session: Session, new: NewEvent, now: datetime, apply_at: dateti
         new.respond_by, now, apply_at or now,
     )  # fmt: skip
     return row is not None
+
+
+async def store_again(session: Session, new: NewEvent, now: datetime, apply_at: datetime) -> None:
+    """Store an event, to be applied at `apply_at`. If it is already stored, it is applied at that time, even if it was applied before."""
+    if not await store(session, new, now, apply_at):
+        await session.fetchrow(_AGAIN, new.merchant_id, new.rail, new.event_id, apply_at)
 
 
 async def claim(session: Session, now: datetime, limit: int) -> list[DueEvent]:

@@ -26,7 +26,8 @@ async def look_again_later(
 ) -> None:
     """Store events that make Cuota look up this charge after an hour and after a day.
 
-    `requested_at` is when the charge was last requested. A second call with the same time stores nothing more.
+    `requested_at` is when the charge was last requested. A second call with the same time stores nothing more, but the hour and the day
+    begin again: the first caller may have died before it ended the charge, and the events may be applied already.
     """
     now = context.now()
     for number, after in enumerate(LOOK_AGAIN_AFTER, 1):
@@ -34,7 +35,7 @@ async def look_again_later(
         event = NewEvent(
             merchant_id, order_id, OWN_EVENTS, name, CardEventKind.CHARGE_CHANGED, now, charge_id
         )
-        await card_events.store(context.pool, event, now, now + after)
+        await card_events.store_again(context.pool, event, now, now + after)
 
 
 async def return_late_charge(context: Context, merchant_id: UUID, order_id: UUID, charge_id: UUID) -> None:
