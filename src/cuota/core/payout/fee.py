@@ -27,6 +27,21 @@ class OrderFees:
     returned: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class FeeSums:
+    """The sums of an order's captures so far, of the parts of their fees that refunds may return, and of the fees returned. In cents."""
+
+    captured: int = 0
+    returnable: int = 0
+    returned: int = 0
+
+    def to_return(self, refunded: int) -> int:
+        """Return the part of the fees that goes back with a refund. `refunded` is the order's total after that refund."""
+        if not self.captured:
+            return 0
+        return max(0, money.share(self.returnable, refunded, self.captured) - self.returned)
+
+
 def capture_fee(terms: Sequence[SettlementTerms], amount: int, at: datetime) -> int:
     """Return the fee in cents of a capture at this time. `terms` are all versions of the merchant's terms."""
     valid = in_force(terms, at)
@@ -47,7 +62,5 @@ def fee_to_return(terms: Sequence[SettlementTerms], fees: OrderFees, refunded: i
     returned.
     """
     captured = sum(capture.amount for capture in fees.captures)
-    if not captured:
-        return 0
     returnable = sum(returnable_fee(terms, capture) for capture in fees.captures)
-    return max(0, money.share(returnable, refunded, captured) - fees.returned)
+    return FeeSums(captured, returnable, fees.returned).to_return(refunded)

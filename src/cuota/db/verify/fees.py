@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from cuota.core.ledger import Transfer
-from cuota.core.payout.fee import CaptureFee, OrderFees, capture_fee, fee_to_return
+from cuota.core.payout.fee import CaptureFee, FeeSums, capture_fee, returnable_fee
 from cuota.core.payout.terms import RefundFee, SettlementTerms
 
 # A capture that began before a new version became valid may have been saved a moment afterwards.
@@ -28,22 +28,25 @@ def disagreements(facts: dict[str, Any], ledger: Sequence[Transfer]) -> Iterator
         for version, valid_from, percent, fixed, refund_fee in facts["terms"]
     ]
     moved_at: dict[UUID, datetime] = dict(facts["moved_at"])
-    sums: dict[UUID, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    by_cause: dict[UUID, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for transfer in ledger:
-        sums[transfer.cause][transfer.posting] += transfer.amount
-    fees, refunded = OrderFees(), 0
-    for cause, found in sums.items():
+        by_cause[transfer.cause][transfer.posting] += transfer.amount
+    # An order may have thousands of captures and refunds, so no refund adds up all captures before it.
+    sums, refunded = FeeSums(), 0
+    for cause, found in by_cause.items():
         fee, returned = found["merchant_fee"], found["merchant_fee_returned"]
         at = moved_at.get(cause)
         if found["capture"] and at is not None:
             yield from _capture(cause, found["capture"], fee, at, terms)
-            fees = OrderFees((*fees.captures, CaptureFee(at, found["capture"], fee)), fees.returned)
+            captured = found["capture"]
+            more = returnable_fee(terms, CaptureFee(at, captured, fee))
+            sums = FeeSums(sums.captured + captured, sums.returnable + more, sums.returned)
         elif (given_back := found["refund"] + found["dispute_lost"]) and at is not None:
             refunded += given_back
-            expected = fee_to_return(terms, fees, refunded)
+            expected = sums.to_return(refunded)
             if returned != expected:
                 yield f"transfers merchant_fee_returned {cause}", f"is {returned}, the terms say {expected}"
-            fees = OrderFees(fees.captures, fees.returned + returned)
+            sums = FeeSums(sums.captured, sums.returnable, sums.returned + returned)
         elif fee or returned:
             yield f"transfers {cause}", "posts a merchant's fee without a capture or refund"
 
