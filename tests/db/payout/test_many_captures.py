@@ -9,19 +9,14 @@ from datetime import timedelta
 from uuid import UUID
 
 from cuota.db.payout import balance, lines
-from cuota.db.pool import SESSION
 from cuota.db.verify import settlements
+from support.db.rows_read import rows_read
 from support.db.settled import LINES, publish, rows, settled
 from support.own_service import Own
 
 CAPTURES = 40
 # All transfers of an order may be read for each of its events, because no index contains their causes.
 MOST = 4 * CAPTURES**2
-# A row counts each time that a statement reads it.
-_READ = """SELECT sum(coalesce(idx_tup_fetch, 0) + seq_tup_read)::bigint AS n FROM pg_stat_user_tables
-    WHERE relname IN ('events', 'movements', 'transfers')"""
-_FORGET = """DELETE FROM pg_statistic WHERE starelid::regclass::text IN ('events', 'feed', 'movements', 'transfers', 'outbox')"""
-_EMPTY = "UPDATE pg_class SET reltuples = -1, relpages = 0 WHERE relname IN ('events', 'feed', 'movements', 'transfers', 'outbox')"
 
 
 async def captured_often(own: Own) -> UUID:
@@ -29,22 +24,6 @@ async def captured_often(own: Own) -> UUID:
     for _ in range(CAPTURES):
         assert (await own.merchant.move(order, "capture", "1.00")).status_code == 200
     return own.merchant.merchant_id
-
-
-async def rows_read(own: Own, sql: str, *values: object) -> int:
-    """Run a statement without statistics, and return how many rows of the three tables it read."""
-    async with own.owner() as connection:
-        await connection.execute(_FORGET)
-        await connection.execute(_EMPTY)
-    [before] = await rows(own, _READ)
-    async with own.owner() as connection:
-        for name, value in SESSION.items():
-            await connection.fetchval("SELECT set_config($1, $2, false)", name, value)
-        await connection.fetch(sql, *values)
-        await connection.fetchval("SELECT pg_stat_force_next_flush()")
-        await connection.fetchval("SELECT 1")
-    [after] = await rows(own, _READ)
-    return int(after["n"] - before["n"])
 
 
 async def test_settlement_lines_of_an_order_with_many_captures(own: Own) -> None:

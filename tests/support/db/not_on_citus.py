@@ -17,7 +17,7 @@ _ALTERS = "the test alters protected rows, and cannot switch off their triggers 
 _REFUSED = "Citus refuses the test's own statement, or reports its error with another code"
 _TIMEOUT = "Citus does not send lock_timeout to the nodes"
 _ROLES = "the test is about the roles, the addresses or the catalog of the embedded PostgreSQL"
-_PLANS = "the test reads the plans of one PostgreSQL server"
+_PLANS = "the test reads the plans or the statistics of one PostgreSQL server"
 _SESSIONS = "the test counts or ends the sessions of one server, and Citus has sessions of its own"
 
 # The beginning of a test's id below tests/: a file, a test, or a test with its parameters.
@@ -139,6 +139,8 @@ _NOT_ON_CITUS: dict[str, tuple[str, ...]] = {
     ),
     _PLANS: (
         "flows/webhook/test_backlog.py",
+        "db/order/test_many_movements.py",
+        "db/payout/test_many_captures.py",
         "db/risk/test_history.py::test_the_statement_reads_no_table_from_end_to_end",
         "db/test_plans.py::test_a_statement_for_several_orders_finds_each_by_its_key_even_if_it_is_planned_for_empty_tables",
         "db/test_plans.py::test_a_statement_that_is_planned_while_a_shop_is_small_does_not_read_the_whole_shop_later",
