@@ -15,8 +15,8 @@ from support.db.settled import LINES, publish, rows, settled
 from support.own_service import Own
 
 CAPTURES = 40
-# All transfers of an order may be read for each of its events, because no index contains their causes.
-MOST = 4 * CAPTURES**2
+# The rows that may be read for each capture: its events in the feed, its movement, its transfers, its line.
+MOST = 20 * CAPTURES
 
 
 async def captured_often(own: Own) -> UUID:

@@ -10,8 +10,9 @@ from cuota.db.payout import terms_row
 from cuota.db.payout.moved import moved_by
 from cuota.db.session import Session
 
-_NOT_SETTLED = """(SELECT f.order_id, f.sequence FROM feed f WHERE f.merchant_id = $1 AND f.position > coalesce(s.position, 0)
-    UNION ALL SELECT o.order_id, o.sequence FROM outbox o WHERE o.merchant_id = $1)"""
+_NOT_SETTLED = """(
+    SELECT f.order_id, f.sequence, f.position FROM feed f WHERE f.merchant_id = $1 AND f.position > coalesce(s.position, 0)
+    UNION ALL SELECT o.order_id, o.sequence, NULL FROM outbox o WHERE o.merchant_id = $1)"""
 _READ = f"""
 SELECT coalesce(s.open_net, 0) AS open_net, coalesce(s.open_moved, 0) AS open_moved, coalesce(s.carried, 0) AS carried,
     coalesce(s.reserved, 0) AS reserved, s.close_at, w.net AS waiting_net, w.moved AS waiting_moved,
@@ -24,10 +25,8 @@ FROM (SELECT 1) one LEFT JOIN settlements s ON s.merchant_id = $1
         SELECT coalesce(sum(x.net), 0)::bigint AS net,
             coalesce(sum(x.net) FILTER (WHERE x.posting IN ('capture', 'refund', 'dispute_lost')), 0)::bigint AS moved
         FROM (
-            SELECT l.posting, CASE WHEN l.credit = 'merchant_payable' THEN l.amount ELSE -l.amount END AS net
-            FROM {moved_by(_NOT_SETTLED)} v
-                JOIN transfers l ON l.merchant_id = $1 AND l.order_id = v.order_id AND l.cause = v.cause
-            WHERE l.debit = 'merchant_payable' OR l.credit = 'merchant_payable'
+            SELECT t.posting, CASE WHEN t.credit = 'merchant_payable' THEN t.amount ELSE -t.amount END AS net
+            FROM {moved_by(_NOT_SETTLED)} t
         ) x
     ) w
 """

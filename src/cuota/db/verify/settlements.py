@@ -38,30 +38,34 @@ _MOVED = f"""
 SELECT x.*, l.number, l.order_id AS line_order, l.reference AS line_reference, l.gross AS line_gross, l.fee AS line_fee,
     l.net AS line_net, l.currency AS line_currency, l.at AS line_at, l.sequence AS line_sequence
 FROM (
-    SELECT v.position, v.order_id, v.reference, t.cause, t.currency,
+    SELECT t.position, t.order_id, t.reference, t.cause, t.currency,
         CASE t.posting WHEN 'merchant_fee' THEN 'fee' WHEN 'merchant_fee_returned' THEN 'fee_returned'
             ELSE t.posting END AS type,
         min(t.created_at) AS at, sum(CASE WHEN t.credit = 'merchant_payable' THEN t.amount ELSE -t.amount END)::bigint AS net
-    FROM {moved_by("(SELECT * FROM feed f WHERE f.merchant_id = $1 AND f.position > $2 AND f.position <= $3)")} v
-        JOIN transfers t ON t.merchant_id = $1 AND t.order_id = v.order_id AND t.cause = v.cause
-    WHERE t.debit = 'merchant_payable' OR t.credit = 'merchant_payable'
-    GROUP BY v.position, v.order_id, v.reference, t.posting, t.cause, t.currency
+    FROM {moved_by("(SELECT * FROM feed f WHERE f.merchant_id = $1 AND f.position > $2 AND f.position <= $3)")} t
+    GROUP BY t.position, t.order_id, t.reference, t.posting, t.cause, t.currency
 ) x LEFT JOIN settlement_lines l ON l.merchant_id = $1 AND l.cause = x.cause AND l.type = x.type
 WHERE (l.order_id, l.reference, l.net, l.currency, l.at, l.sequence) IS DISTINCT FROM
         (x.order_id, x.reference, x.net, x.currency, x.at, x.position)
     OR (l.gross, l.fee) <> CASE WHEN x.type IN ('fee', 'fee_returned') THEN (0::bigint, x.net) ELSE (x.net, 0::bigint) END
 ORDER BY x.position LIMIT 1000
 """
-# Lines without a row of the ledger.
+# Lines without a row of the ledger. The transfers of each order are read once, because it may have thousands of lines.
 _STRAY = """
-SELECT l.number, l.type, l.order_id, l.cause, l.net FROM settlement_lines l
-WHERE l.merchant_id = $1 AND l.number > $2 AND l.number <= $3 AND NOT EXISTS (
-    SELECT FROM transfers t WHERE t.merchant_id = $1 AND t.order_id = l.order_id AND t.cause = l.cause
-        AND t.posting = CASE l.type WHEN 'fee' THEN 'merchant_fee' WHEN 'fee_returned' THEN 'merchant_fee_returned'
-            ELSE l.type END
-) AND NOT EXISTS (
-    SELECT FROM merchant_transfers t WHERE t.merchant_id = $1 AND t.cause = l.cause AND t.posting = l.type
-) ORDER BY l.number LIMIT 1000
+SELECT u.number, u.type, o.order_id, u.cause, u.net
+FROM (
+    SELECT l.order_id, array_agg(l.number) AS numbers, array_agg(l.type) AS types, array_agg(l.cause) AS causes,
+        array_agg(l.net) AS nets
+    FROM settlement_lines l WHERE l.merchant_id = $1 AND l.number > $2 AND l.number <= $3 GROUP BY l.order_id
+) o CROSS JOIN LATERAL (
+    SELECT coalesce(jsonb_object_agg(t.cause || t.posting, true), '{}') AS causes FROM transfers t
+    WHERE t.merchant_id = $1 AND t.order_id = o.order_id
+) known CROSS JOIN LATERAL unnest(o.numbers, o.types, o.causes, o.nets) AS u (number, type, cause, net)
+WHERE NOT known.causes ? (u.cause || CASE u.type WHEN 'fee' THEN 'merchant_fee'
+    WHEN 'fee_returned' THEN 'merchant_fee_returned' ELSE u.type END)
+AND NOT EXISTS (
+    SELECT FROM merchant_transfers t WHERE t.merchant_id = $1 AND t.cause = u.cause AND t.posting = u.type
+) ORDER BY u.number LIMIT 1000
 """
 _TRANSFERS = """
 SELECT t.*, l.number AS line, l.gross AS line_gross, l.fee AS line_fee, l.net AS line_net, l.currency AS line_currency,
