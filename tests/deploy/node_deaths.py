@@ -127,10 +127,10 @@ def at(part: float, seconds: list[float]) -> str:
     return f"{ordered[min(int(part * len(ordered)), len(ordered) - 1)] * 1000:.0f} ms" if ordered else "-"
 
 
-def _seconds(run: Run, since: float, until: float) -> list[float]:
-    """Return how long the answers 200 took whose requests began in this time."""
+def _seconds(run: Run, since: float, until: float, without: int = -1) -> list[float]:
+    """Return how long the answers 200 took whose requests began in this time, without the merchants of one node."""
     answers = (each for front in run.fronts for each in front.between(since, until))
-    return [each.seconds for each in answers if each.status == 200]
+    return [each.seconds for each in answers if each.status == 200 and each.node != without]
 
 
 def _quantiles(seconds: list[float]) -> str:
@@ -141,11 +141,13 @@ def report(run: Run) -> list[str]:
     """Return the lines of the report. No test asserts these times, because they depend on the machine."""
     first = min((died for _, died, _ in run.deaths), default=float("inf"))
     before = _seconds(run, 0, first)
-    # The answers get slower during a run, because each storefront captures one order again and again. So the times during the
-    # deaths are compared with the times between the deaths.
+    # The answers get slower during a run, because each storefront captures one order again and again. So the times of the others
+    # during a death are compared with the times of the same merchants between this death and the next one.
     ends = [died for _, died, _ in run.deaths[1:]]
     calm = [
-        each for (_, _, back), end in zip(run.deaths, ends, strict=False) for each in _seconds(run, back, end)
+        seconds
+        for (node, _, back), end in zip(run.deaths, ends, strict=False)
+        for seconds in _seconds(run, back, end, without=node)
     ]
     during = [
         (each, each.node == node)
