@@ -77,8 +77,8 @@ def slowly(port: int, order: str, headers: dict[str, str]) -> dict[str, list[Cor
         "half a head": [say(port, HALF_A_HEAD) for _ in range(EACH)],
         "a head byte by byte": [trickle(port, b"GET / HT", b"TP/1.1\r\n" + b"X" * 60) for _ in range(EACH)],
         "half a body": [say(port, head + body[:20]) for _ in range(EACH)],
-        "a body byte by byte": [trickle(port, head + body[:-18], body[-18:]) for _ in range(EACH)],
-        "a body that comes late": [late(port, head + body[:-18], body[-18:], 17) for _ in range(3)],
+        "a body byte by byte": [trickle(port, head + body[:1], body[1:]) for _ in range(EACH)],
+        "a body that comes late": [late(port, head + body[:-18], body[-18:]) for _ in range(3)],
         "an answer that nobody reads": [read_nothing(port, documents) for _ in range(7)],
     }
 

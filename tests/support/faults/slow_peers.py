@@ -31,8 +31,8 @@ class Ending:
 Send = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 
-async def _until_closed(port: int, send: Send) -> Ending:
-    """Connect, run the client's action, and read until the server closes."""
+async def _until_closed(port: int, send: Send, answered: asyncio.Event | None = None) -> Ending:
+    """Connect, run the client's action, and read until the server closes. `answered` is set at the first byte from the server."""
     began, said = time.monotonic(), b""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     sending = asyncio.create_task(_sent(send, writer))
@@ -41,6 +41,8 @@ async def _until_closed(port: int, send: Send) -> Ending:
             with contextlib.suppress(ConnectionError):
                 while part := await reader.read(65536):
                     said += part
+                    if answered is not None:
+                        answered.set()
         return Ending(time.monotonic() - began, said)
     finally:
         sending.cancel()
@@ -76,15 +78,16 @@ async def trickle(port: int, first: bytes, then: bytes) -> Ending:
     return await _until_closed(port, send)
 
 
-async def late(port: int, first: bytes, then: bytes, seconds: float) -> Ending:
-    """Send the first part, and the rest after this many seconds."""
+async def late(port: int, first: bytes, then: bytes) -> Ending:
+    """Send the first part, and the rest when the server has answered: on a busy machine, its deadline may end seconds later."""
+    answered = asyncio.Event()
 
     async def send(writer: asyncio.StreamWriter) -> None:
         writer.write(first)
-        await asyncio.sleep(seconds)
+        await answered.wait()
         writer.write(then)
 
-    return await _until_closed(port, send)
+    return await _until_closed(port, send, answered)
 
 
 async def flood(port: int, first: bytes, again: bytes, most: int) -> Ending:
