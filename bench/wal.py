@@ -1,8 +1,8 @@
 """`python -m bench.wal`: measures how much write-ahead log the captures of old orders write, with each value of `wal_compression`.
 
-After a checkpoint, PostgreSQL logs the whole page (8 KB) at its first change. Captures of orders that are spread over a
-large database change a new page almost each time. So each round begins with a checkpoint and captures orders that no
-earlier round used. The rounds of all values alternate. Uses Debian's PostgreSQL 15, which has all values. Prints a
+When a page (8 KB) changes for the first time after a checkpoint, PostgreSQL writes the whole page to the log. A capture of
+one of many old orders almost always changes pages that no other capture has changed. So each round begins with a
+checkpoint, and captures orders that no earlier round used. The rounds of all values alternate. Uses Debian's PostgreSQL 15, which has all values. Prints a
 table for docs/production.md.
 """
 

@@ -8,7 +8,7 @@
 # When all nodes answer, the script prints one line of JSON with the CUOTA_DATABASE_URL. Then run `cuota migrate --citus`
 # and `cuota serve` with this URL. Ctrl-C or SIGTERM ends all processes that the script started. If you kill a node
 # (kill -9 -- -$(cat FOLDER/node1/pid)), the script starts it again after $REST (10) seconds, like a machine that reboots.
-# With CPU=35 (as root), each node gets at most 35 % of one core, so that a node that recovers takes no time from the others.
+# With CPU=60 (as root), each node gets at most 60 % of one core, so that a node that recovers cannot take more from the others.
 #
 # Use it only for trials: the nodes listen on 127.0.0.1 and accept every local connection without a password. In production
 # each node is a machine, and the roles of the service and of the owner can log in from every node to every node.

@@ -26,8 +26,8 @@ async def look_again_later(
 ) -> None:
     """Store events that make Cuota look up this charge after an hour and after a day.
 
-    `requested_at` is when the charge was last requested. A second call with the same time stores nothing more, but the hour and the day
-    begin again: the first caller may have died before it ended the charge, and the events may be applied already.
+    `requested_at` is when the charge was last requested. A second call with the same time stores no further events, but restarts the
+    hour and the day. The first caller may have died before it ended the charge, and its events may have been applied already.
     """
     now = context.now()
     for number, after in enumerate(LOOK_AGAIN_AFTER, 1):

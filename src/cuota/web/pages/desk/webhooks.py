@@ -25,7 +25,8 @@ from cuota.web.service import service_of
 
 SHOWN = 50
 WEBHOOKS = f"{PATH}/webhooks"
-_STATES = {
+# The word and the kind of each state that a delivery may have in a list.
+DELIVERY_STATES = {
     "pending": ("Waiting", "wait"),
     "delivered": ("Delivered", "done"),
     "parked": ("Parked", "bad"),
@@ -73,7 +74,7 @@ def endpoint_row(each: Endpoint) -> PageContext:
 
 def delivery_row(each: ShownDelivery) -> PageContext:
     """Return the values of one delivery in a list."""
-    word, kind = _STATES[each.state]
+    word, kind = DELIVERY_STATES[each.state]
     if each.state == "pending" and each.failed:
         word, kind = f"Failed {each.failed} times" if each.failed > 1 else "Failed once", "bad"
     return {
@@ -105,7 +106,7 @@ async def event(request: Request, desk: Desk) -> Response:
         "deliveries": [
             {
                 "url": each.url,
-                "state": dict(zip(("word", "kind"), _STATES[each.state], strict=True)),
+                "state": dict(zip(("word", "kind"), DELIVERY_STATES[each.state], strict=True)),
                 "next": when(each.try_at) if each.try_at else None,
                 "attempts": [
                     {

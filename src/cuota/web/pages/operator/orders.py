@@ -22,6 +22,7 @@ from cuota.flows.order.find_order import NothingToExplain
 from cuota.flows.risk.explain_order import Explanation, explain_order, explain_plan, letter_of
 from cuota.web.pages.checkout.session import see_other
 from cuota.web.pages.desk.view import when
+from cuota.web.pages.desk.webhooks import DELIVERY_STATES
 from cuota.web.pages.operator.parts import cell, section, state, table
 from cuota.web.pages.operator.view import common
 from cuota.web.pages.operator.visit import PATH, OperatorDesk, allowed, id_in_path, missing
@@ -151,12 +152,7 @@ def _messages(found: Sequence[SentMessage]) -> PageContext:
     return table("Messages to the consumer", columns, rows, "No message yet.")
 
 
-_DELIVERED = {
-    "delivered": ("Delivered", "done"),
-    "pending": ("On its way", "wait"),
-    "parked": ("Parked", "bad"),
-    webhooks.DELETED: ("No longer kept", "off"),
-}
+_DELIVERED = {**DELIVERY_STATES, "pending": ("On its way", "wait")}
 
 
 def _webhooks(found: Sequence[ShownDelivery]) -> PageContext:
