@@ -24,3 +24,4 @@ async def test_the_page_of_an_order_shows_events_whose_deliveries_were_deleted(
     await operator.enter()
     page = await operator.open(f"/operator/orders/{order['orderId']}")
     assert (page.status, "No longer kept" in page.text) == (200, True)
+    assert "0 tries" not in page.text

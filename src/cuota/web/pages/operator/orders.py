@@ -159,7 +159,8 @@ def _webhooks(found: Sequence[ShownDelivery]) -> PageContext:
     rows = [
         [
             cell(each.type or "event", more=urlsplit(each.url).netloc),
-            cell(f"{each.tries} tries", wide=True),
+            # The number of tries was deleted with the delivery.
+            cell("" if each.state == webhooks.DELETED else f"{each.tries} tries", wide=True),
             state(*_DELIVERED[each.state]),
         ]
         for each in found
