@@ -72,10 +72,11 @@ class BuggedService(StruckService):
 
 @dataclass
 class Receiver:
-    """A merchant's webhook receiver. It records the order and sequence of each body, in the order of arrival."""
+    """A merchant's webhook receiver. It records the id of each event, and the order and sequence of each body, in the order of arrival."""
 
     url: str
     bodies: list[dict[str, Any]] = field(default_factory=list)
+    ids: set[str] = field(default_factory=set)
 
     def sequences(self, order_id: str) -> list[int]:
         return [body["sequence"] for body in self.bodies if body["orderId"] == order_id]
@@ -97,7 +98,9 @@ def receiver() -> Iterator[Receiver]:
                 return
             said = json.loads(body)
             # Parse only a part of the body: it contains the order, which may have thousands of captures.
-            got.bodies.append({name: said[name] for name in ("orderId", "sequence", "type")})
+            # An event about a payout has no order.
+            got.bodies.append({name: said.get(name) for name in ("orderId", "sequence", "type")})
+            got.ids.add(self.headers["webhook-id"])
             self.send_response(204)
             self.send_header("Content-Length", "0")
             self.end_headers()

@@ -140,12 +140,13 @@ class Visitor:
     async def open(self, url: str) -> Page:
         return await self._follow(await self.http.get(url))
 
-    async def send(self, step: str, **fields: str) -> Page:
-        """Send the page's form, filled in with Jordan Rivera's data and these changes."""
+    async def send(self, step: str, *, without: str = "", **fields: str) -> Page:
+        """Send the page's form, filled in with Jordan Rivera's data and these changes, but not the field `without`."""
         action, held = self.page.form(step)
         known = {name: ANSWERS.get(name, value) for name, value in held.items()}
         known |= {"agree": "yes"} if step == "pay" else {}
-        return await self._follow(await self.http.post(action, data={**known, **fields}))
+        sent = {name: value for name, value in {**known, **fields}.items() if name != without}
+        return await self._follow(await self.http.post(action, data=sent))
 
     async def until(self, step: str, order: dict[str, Any], **fields: str) -> Page:
         """Open the order's link and continue until this step's page is shown."""

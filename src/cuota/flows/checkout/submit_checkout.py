@@ -70,17 +70,18 @@ async def submit_checkout(
     agreement_hash: str,
     return_url: str,
     *,
-    shown_details: str,
+    shown_details: str | None,
 ) -> Order:
     """Decide, charge, and approve or decline. Return the order in its new state. A referred order waits for a person.
 
     `card_token` is what the processor's fields gave to the browser. `return_url` is the address to which the consumer comes back
-    from a confirmation at the card's bank. `shown_details` is the `details_hash` of the page. Raises Problem; Final, UnderReview, Charging or Lapsed if the order has changed;
+    from a confirmation at the card's bank. `shown_details` is the `details_hash` of the page, or None if the page is from a release
+    whose pages did not have the hash. Raises Problem; Final, UnderReview, Charging or Lapsed if the order has changed;
     Forgotten if the consumer was erased.
     """
     ends.require_open(checkout.order, context.now())
     consumer_id, profile, _, _ = _agreed_terms(context, checkout, agreement_hash)
-    if details_hash(checkout) != shown_details:
+    if shown_details is not None and shown_details != details_hash(checkout):
         raise Problem(notice=DETAILS_CHANGED)
     holder = CardHolder(
         consumer_id, profile.name, profile.email, checkout.order.merchant_id, checkout.order.order_id

@@ -93,6 +93,12 @@ async def test_a_form_that_does_not_say_what_its_page_showed_is_shown_again(
     assert await charges(service, order) == []
 
 
+async def test_a_page_of_a_release_that_had_no_such_hash_pays(merchant: Merchant, visitor: Visitor) -> None:
+    """During an upgrade, the pages of both releases are open at once, and the proxy may send a form to either."""
+    await visitor.until("pay", await merchant.create())
+    assert (await visitor.send("pay", without="details_hash")).outcome == "approved"
+
+
 async def test_the_page_after_another_error_still_says_what_it_shows(
     merchant: Merchant, visitor: Visitor
 ) -> None:

@@ -219,7 +219,8 @@ async def pay(request: Request, checkout: Checkout, secret: str, form: dict[str,
         return await screens.screen(request, checkout, secret, "pay", problem=Problem(errors), values=values)
     agreed, back = form.get("agreement_hash", ""), _back(request, checkout, secret)
     try:
-        shown = form.get("details_hash", "")
+        # During an upgrade, a machine of the previous release may have made the page.
+        shown = form.get("details_hash")
         order = await submit_checkout(context, checkout, token, agreed, back, shown_details=shown)
     except Problem as wrong:
         return await screens.screen(request, checkout, secret, "pay", problem=wrong, values=values)
