@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from uuid import UUID
 
 from cuota.core.order.movement import MovementKind
@@ -18,6 +19,7 @@ from support.phones import phone_number
 FEW, MANY = 15, 60
 # The rows that a statement may read for each movement: the movement, its transfers, its events and its card refunds, some of them twice.
 EACH = 12
+CLAIMED = 10
 _FIRST_REFUND = "SELECT * FROM card_refunds WHERE order_id = $1 ORDER BY card_refund_id LIMIT 1"
 
 
@@ -97,3 +99,23 @@ async def test_each_of_many_card_refunds_reads_what_chargebacks_returned_once(ow
             )
         )
     assert MANY < read[1] < read[0] + 4 * EACH * (MANY - FEW)
+
+
+async def test_what_is_asked_about_one_card_refund_does_not_read_the_others_of_its_order(own: Own) -> None:
+    merchant = own.merchant.merchant_id
+    order, _ = await refunded(own, MANY)
+    [each] = await rows(own, _FIRST_REFUND, order)
+    charge, refund, due = each["charge_id"], each["card_refund_id"], each["try_at"]
+    assert await rows_read(own, charges._STILL_PENDING, merchant, order, refund) < EACH
+    assert await rows_read(own, charges._BORNE, merchant, order, charge) < EACH
+    assert await rows_read(own, charges._STANDING, merchant, order, refund) < EACH
+    assert await rows_read(own, charges._SETTLED, merchant, order, refund) < EACH
+    assert await rows_read(own, charges._ASK, merchant, order, refund, due, each["amount"]) < EACH
+
+
+async def test_a_claim_of_card_refunds_reads_each_due_refund_once_and_not_the_ledger(own: Own) -> None:
+    merchant, now = own.merchant.merchant_id, own.context.now() + timedelta(minutes=1)
+    await refunded(own, MANY)
+    read = await rows_read(own, charges._CLAIM, merchant, now, now + charges.LEASE, CLAIMED)
+    # Because the test's table is small, the planner sorts all its refunds. Of the claimed ones, it reads the refund and the charge.
+    assert CLAIMED <= read <= MANY + 3 * CLAIMED

@@ -1,7 +1,7 @@
 """What lost chargebacks have returned of card refunds, and what they have cost Cuota.
 
-An order may have thousands of card refunds, and no index contains the causes of its transfers. Therefore a statement about all card
-refunds of an order uses BY_BANK, which reads the transfers once. `left` reads them once for each card refund.
+An order may have thousands of card refunds. The index transfers_chargebacks contains only the transfers of these two postings, so that a
+statement about one card refund does not read all others of the order. A statement about all card refunds of an order uses BY_BANK.
 """
 
 from __future__ import annotations

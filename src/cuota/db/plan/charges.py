@@ -29,15 +29,17 @@ _MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM card_refunds WHERE try_at <= 
 # The reason of a refund that waits for the end of a chargeback. No rail was asked for such a refund.
 WAITS = "a chargeback of this payment is open"
 _UNASKED = "(r.try_at = r.created_at OR r.unasked_until = r.try_at)"
-# A claim sets try_at to the end of its lease. The UPDATE repeats the condition, because SKIP LOCKED alone claims some rows twice.
+# A claim sets try_at to the end of its lease. `due` has locked its rows, so the UPDATE finds them again by their ctid: without the
+# planner's statistics, it would read all card refunds of the merchant. LIMIT makes the plan look up the charges one by one.
 _CLAIM = f"""
 WITH due AS MATERIALIZED (
-    SELECT order_id, card_refund_id FROM card_refunds WHERE merchant_id = $1 AND try_at <= $2
+    SELECT ctid AS spot, order_id, charge_id FROM card_refunds WHERE merchant_id = $1 AND try_at <= $2
     ORDER BY try_at LIMIT $4 FOR UPDATE SKIP LOCKED
 )
-UPDATE card_refunds r SET try_at = $3, unasked_until = CASE WHEN {_UNASKED} THEN $3::timestamptz END FROM due, charges c
-    WHERE r.merchant_id = $1 AND r.order_id = due.order_id AND r.card_refund_id = due.card_refund_id
-    AND r.try_at <= $2 AND c.merchant_id = $1 AND c.order_id = r.order_id AND c.charge_id = r.charge_id
+UPDATE card_refunds r SET try_at = $3, unasked_until = CASE WHEN {_UNASKED} THEN $3::timestamptz END
+    FROM due CROSS JOIN LATERAL (SELECT c.card_token FROM charges c
+        WHERE c.merchant_id = $1 AND c.order_id = due.order_id AND c.charge_id = due.charge_id LIMIT 1) c
+    WHERE r.merchant_id = $1 AND r.ctid = due.spot AND r.try_at <= $2
 RETURNING r.merchant_id, r.order_id, r.card_refund_id, r.charge_id, c.card_token, {left("$1")} AS amount, r.tries,
     r.unasked_until IS NOT NULL AS unasked, r.try_at
 """
