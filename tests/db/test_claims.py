@@ -13,6 +13,7 @@ import pytest
 from cuota.db.payout import sending
 from cuota.db.plan import card_events, charges
 from cuota.db.plan.card_events import NewEvent
+from support.db.failing import failing
 from support.db.statements import every_statement
 from support.own_service import Own
 from support.payouts import make_payout
@@ -58,3 +59,17 @@ async def test_a_claim_of_payouts_takes_no_more_than_its_limit(own: Own) -> None
     for _ in range(2 * LIMIT):
         await make_payout(own.context, own.merchant.merchant_id)
     assert len(await sending.claim(own.context.pool, own.context.now(), LIMIT, "sandbox")) == LIMIT
+
+
+async def test_if_the_claim_fails_for_one_merchant_the_card_refunds_of_the_others_are_claimed(
+    own: Own, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("CRITICAL", "cuota.work")
+    for shop in (own.merchant, own.auto_merchant):
+        order = await shop.approved("100.00")
+        await own.merchant.move(order, "capture", "100.00")
+        assert (await shop.move(order, "refund", "100.00")).status_code == 200
+    bad, good = own.merchant.merchant_id, own.auto_merchant.merchant_id
+    async with failing(own, "card_refunds", "UPDATE", f"NEW.merchant_id = '{bad}'"):
+        claimed = await charges.claim_refunds(own.context.pool, own.context.now(), 2 * LIMIT)
+        assert {each.merchant_id for each in claimed} == {good}

@@ -20,7 +20,7 @@ from cuota.core.risk.policy import Policy
 from cuota.core.risk.review import ReviewState
 from cuota.db.pool import Pool
 from cuota.db.vault import Vault
-from cuota.flows.apart import LateMerchants
+from cuota.db.apart import LateMerchants
 from cuota.rails.load import Rails
 
 _RANDOM_BITS = 62

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cuota.flows.apart import apart
+from cuota.db.apart import apart
 from cuota.flows.context import Context
 from cuota.flows.payout.change_bank_account import resume_payouts
 from cuota.flows.payout.send_payouts import send_payouts

@@ -9,7 +9,7 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from cuota.flows.apart import MOST_PAUSE_SECONDS, PAUSES, LateMerchants
+from cuota.db.apart import MOST_PAUSE_SECONDS, PAUSES, LateMerchants
 from cuota.flows.webhook.deliver_webhooks import publish_events
 from cuota.flows.webhook.park_removed import park_removed
 from cuota.work.webhooks import Webhooks

@@ -10,8 +10,10 @@ from typing import Any
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
+from cuota.core.refusal import Refused
+from cuota.db.apart import LateMerchants
 from cuota.db.hosts import NodeLost
-from cuota.db.pool import Pool
+from cuota.db.pool import GONE, Pool
 from cuota.db.session import Session
 
 # A statement that finds the merchants with due rows reads every due row. With a backlog, each step of the work would read all of it
@@ -19,6 +21,8 @@ from cuota.db.session import Session
 KNOWN_SECONDS = 0.5
 # By the pool and by the statement: until when the merchants may be used (time.monotonic()), and the merchants.
 _KNOWN: WeakKeyDictionary[Pool, dict[str, tuple[float, list[UUID]]]] = WeakKeyDictionary()
+# By the pool and by the statement: the merchants for which the last claim failed.
+_LATE: WeakKeyDictionary[Pool, defaultdict[str, LateMerchants]] = WeakKeyDictionary()
 
 _MERCHANTS = "SELECT merchant_id FROM merchants"
 # Where the rows of each merchant are, by Citus's own catalog.
@@ -52,6 +56,8 @@ async def claim_across(
     session: Session, due: str, claim: str, now: datetime, lease: timedelta, limit: int, *more: object
 ) -> list[Any]:
     """Claim at most `limit` rows that are due, of all merchants. The order of the merchants is random.
+
+    If the claim fails for one merchant, its rows wait and the other merchants' rows are claimed.
 
     `due` finds the merchants ($1 is now). `claim` claims rows of one merchant: $1 the merchant, $2 now, $3 the end of the lease,
     $4 the maximum number of rows, and then `more`. It chooses its rows in a CTE: PostgreSQL may run a subquery again for each row of a
@@ -106,9 +112,29 @@ async def _claim(
 ) -> list[Any]:
     random.shuffle(merchants)
     found: list[Any] = []
-    for merchant_id in merchants:
-        if len(found) < limit:
-            found += await session.fetch(claim, merchant_id, now, now + lease, limit - len(found), *more)
+    lost: list[BaseException] = []
+
+    async def claim_some(merchant_id: UUID) -> int:
+        if lost or len(found) >= limit:
+            return 0
+        try:
+            rows = await session.fetch(claim, merchant_id, now, now + lease, limit - len(found), *more)
+        except (Refused, *GONE) as problem:
+            # No session for this merchant: the others would wait for one in vain, too.
+            lost.append(problem)
+            return 0
+        found.extend(rows)
+        return len(rows)
+
+    if isinstance(session, Pool):
+        late = _LATE.setdefault(session, defaultdict(LateMerchants))
+        await late[claim].each("claim", merchants, claim_some)
+    else:
+        # Inside a transaction, nothing can be claimed after an error.
+        for merchant_id in merchants:
+            await claim_some(merchant_id)
+    if lost and not found:
+        raise lost[0]
     return found
 
 
