@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from uuid import UUID
+from weakref import WeakKeyDictionary
 
 import asyncpg
 
 from cuota.core.refusal import Refused
-from cuota.db.pool import GONE
+from cuota.db.pool import GONE, Pool
+from cuota.db.session import Session
 
 # A merchant whose row is locked by another session costs a job two seconds (LOCK_SECONDS) at each try. The pause after a
 # failed try is this many times longer than the try, so such merchants take at most a sixth of the job's time.
@@ -74,3 +77,14 @@ class LateMerchants:
             if merchant_id in self._late:
                 self._late.remove(merchant_id)
                 yield merchant_id
+
+
+# By the pool and by the job.
+_LATE: WeakKeyDictionary[Pool, defaultdict[str, LateMerchants]] = WeakKeyDictionary()
+
+
+def late_of(session: Session, job: str) -> LateMerchants:
+    """Return the merchants for which this job of this process has just failed."""
+    if not isinstance(session, Pool):
+        return LateMerchants()
+    return _LATE.setdefault(session, defaultdict(LateMerchants))[job]

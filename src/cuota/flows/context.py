@@ -18,9 +18,9 @@ from cuota.core.order.event import Event
 from cuota.core.risk.decision import Decision
 from cuota.core.risk.policy import Policy
 from cuota.core.risk.review import ReviewState
+from cuota.db.apart import LateMerchants
 from cuota.db.pool import Pool
 from cuota.db.vault import Vault
-from cuota.db.apart import LateMerchants
 from cuota.rails.load import Rails
 
 _RANDOM_BITS = 62

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cuota.db.workers import Worker
 from cuota.db.apart import apart
+from cuota.db.workers import Worker
 from cuota.flows.context import Context
 from cuota.flows.webhook.deliver_webhooks import Courier, publish_events
 from cuota.flows.webhook.free_claims import Heir

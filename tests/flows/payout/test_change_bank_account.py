@@ -13,8 +13,8 @@ import pytest
 
 from cuota.core.payout.bank_account import CHANGE_DELAY, BankDetails
 from cuota.core.sandbox import TEST_ACCOUNTS
-from cuota.db.payout import bank_accounts
 from cuota.db.apart import LateMerchants
+from cuota.db.payout import bank_accounts
 from cuota.flows.context import Context
 from cuota.flows.merchant.manage_merchants import BadMerchant, MerchantTerms, create_merchant
 from cuota.flows.merchant.sandbox_account import give_test_accounts

@@ -13,9 +13,9 @@ from cuota.core.installment import Installment
 from cuota.core.merchant import BodyProfile, Merchant, Onboarding
 from cuota.core.order.order import Order
 from cuota.db.checkout.sdk_checkouts import LEFT, STARTED, start_of
-from cuota.db.cluster.across import fetch_across
+from cuota.db.cluster.across import sweep
 from cuota.db.merchant.merchants import OWN, own_of
-from cuota.db.old_rows import deleting
+from cuota.db.old_rows import deleting_some
 from cuota.db.order.columns import MONEY, PLAN, order_of, plan_of
 from cuota.db.session import Session
 
@@ -58,7 +58,7 @@ _RECOGNIZED = f"""UPDATE checkout_sessions SET verified_at = $4, consumer_id = $
 _SHIPPING = f"UPDATE checkout_sessions SET shipping = $4::json WHERE {_KEY}"
 _DETAILS = "SELECT save_details($1, $2, $3, $4::json, $5, $6, $7) AS saved"
 _OLD = "SELECT DISTINCT merchant_id FROM checkout_sessions WHERE created_at < $1"
-_FORGET = deleting("checkout_sessions", "order_id, session_hash", "created_at < $2", of_merchant=True)
+_FORGET = deleting_some("checkout_sessions", "order_id, session_hash", "created_at < $2")
 # docs/retention.md gives the reason.
 KEPT = timedelta(days=30)
 
@@ -241,7 +241,6 @@ async def save_shipping(session: Session, key: SessionKey, shipping: ShippingAdd
     await session.fetchrow(_SHIPPING, *key, json.dumps(asdict(shipping)))
 
 
-async def forget(session: Session, now: datetime) -> None:
-    """Delete sessions that began more than KEPT ago."""
-    for row in await fetch_across(session, _OLD, now - KEPT):
-        await session.fetch(_FORGET, row["merchant_id"], now - KEPT)
+async def forget(session: Session, now: datetime) -> int:
+    """Delete sessions that began more than KEPT ago, some of each merchant. Return how many were deleted."""
+    return await sweep(session, _OLD, _FORGET, now - KEPT)

@@ -11,7 +11,7 @@ from uuid import UUID
 from weakref import WeakKeyDictionary
 
 from cuota.core.refusal import Refused
-from cuota.db.apart import LateMerchants
+from cuota.db.apart import late_of
 from cuota.db.hosts import NodeLost
 from cuota.db.pool import GONE, Pool
 from cuota.db.session import Session
@@ -21,8 +21,6 @@ from cuota.db.session import Session
 KNOWN_SECONDS = 0.5
 # By the pool and by the statement: until when the merchants may be used (time.monotonic()), and the merchants.
 _KNOWN: WeakKeyDictionary[Pool, dict[str, tuple[float, list[UUID]]]] = WeakKeyDictionary()
-# By the pool and by the statement: the merchants for which the last claim failed.
-_LATE: WeakKeyDictionary[Pool, defaultdict[str, LateMerchants]] = WeakKeyDictionary()
 
 _MERCHANTS = "SELECT merchant_id FROM merchants"
 # Where the rows of each merchant are, by Citus's own catalog.
@@ -80,6 +78,19 @@ async def claim_across(
     return found
 
 
+async def sweep(session: Session, find: str, delete: str, before: datetime, *more: object) -> int:
+    """Delete old rows: one batch of each merchant. Return how many were deleted. If it fails for one merchant, the others do not wait.
+
+    `find` finds the merchants ($1 is the time). `delete` deletes a batch of the merchant $1, $2 is the time, and then `more`.
+    """
+
+    async def delete_some(merchant_id: UUID) -> int:
+        return len(await session.fetch(delete, merchant_id, before, *more))
+
+    merchants = [row["merchant_id"] for row in await fetch_across(session, find, before)]
+    return await late_of(session, delete).each("deletion of old rows", merchants, delete_some)
+
+
 async def merchants_with_backlog(session: Session, due: str, now: datetime) -> list[UUID]:
     """Return the merchants with due rows, perhaps as they were a moment ago. Call this only if there are more due rows than are wanted."""
     return _known(session, due) or await _read_due(session, due, now)
@@ -127,8 +138,7 @@ async def _claim(
         return len(rows)
 
     if isinstance(session, Pool):
-        late = _LATE.setdefault(session, defaultdict(LateMerchants))
-        await late[claim].each("claim", merchants, claim_some)
+        await late_of(session, claim).each("claim", merchants, claim_some)
     else:
         # Inside a transaction, nothing can be claimed after an error.
         for merchant_id in merchants:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from cuota.db.apart import late_of
 from cuota.db.session import Session
 
 # A page reads at most this many calls, however few of them match, and then says where the next page begins.
@@ -154,10 +155,12 @@ async def moves_of(session: Session, merchant_id: UUID, order_id: UUID, limit: i
 
 async def forget(session: Session, before: datetime) -> int:
     """Delete calls that are older than this time, at most FORGOTTEN_AT_ONCE of each merchant. Return how many were deleted."""
-    done = 0
-    for row in await session.fetch(_MERCHANTS):
-        done += len(await session.fetch(_FORGET, row["merchant_id"], first_id(before), FORGOTTEN_AT_ONCE))
-    return done
+
+    async def forget_some(merchant_id: UUID) -> int:
+        return len(await session.fetch(_FORGET, merchant_id, first_id(before), FORGOTTEN_AT_ONCE))
+
+    merchants = [row["merchant_id"] for row in await session.fetch(_MERCHANTS)]
+    return await late_of(session, _FORGET).each("deletion of the request log", merchants, forget_some)
 
 
 async def forget_orders(session: Session, merchant_id: UUID, order_ids: list[UUID]) -> None:

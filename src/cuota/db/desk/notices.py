@@ -8,8 +8,8 @@ from datetime import datetime
 from uuid import UUID
 
 from cuota.core.desk.notice import StaffNoticeKind
-from cuota.db.cluster.across import fetch_across
-from cuota.db.old_rows import deleting
+from cuota.db.cluster.across import fetch_across, sweep
+from cuota.db.old_rows import deleting_some
 from cuota.db.session import Session
 
 _ADD = """INSERT INTO desk_notices (merchant_id, notice_id, kind, email, facts, created_at, mail_at)
@@ -24,7 +24,7 @@ UPDATE desk_notices n SET mail_at = $3, tries = tries + 1 FROM due
     RETURNING n.notice_id, n.kind, n.email, n.facts::text AS facts, n.created_at, n.tries"""
 _SENT = "UPDATE desk_notices SET mail_at = NULL WHERE merchant_id = $1 AND notice_id = $2"
 _MERCHANTS_WITH_OLD = "SELECT DISTINCT merchant_id FROM desk_notices WHERE created_at < $1"
-_FORGET = deleting("desk_notices", "notice_id", "created_at < $2", of_merchant=True)
+_FORGET = deleting_some("desk_notices", "notice_id", "created_at < $2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,6 @@ async def sent(session: Session, merchant_id: UUID, notice_id: UUID) -> None:
     await session.fetchrow(_SENT, merchant_id, notice_id)
 
 
-async def forget(session: Session, before: datetime) -> None:
-    """Delete the mails that were queued before this time."""
-    for row in await fetch_across(session, _MERCHANTS_WITH_OLD, before):
-        await session.fetchrow(_FORGET, row["merchant_id"], before)
+async def forget(session: Session, before: datetime) -> int:
+    """Delete the mails that were queued before this time, some of each merchant. Return how many were deleted."""
+    return await sweep(session, _MERCHANTS_WITH_OLD, _FORGET, before)

@@ -8,9 +8,9 @@ from uuid import UUID
 
 from cuota.core.desk.person import Person
 from cuota.core.merchant import Onboarding
-from cuota.db.cluster.across import claim_across, fetch_across
+from cuota.db.cluster.across import claim_across, sweep
 from cuota.db.desk.people import person_of
-from cuota.db.old_rows import deleting
+from cuota.db.old_rows import deleting_some
 from cuota.db.session import Session
 
 _ADD_LINK = """INSERT INTO desk_links (merchant_id, link_id, person_id, created_at, ends_at, mail_at, one_step)
@@ -58,8 +58,8 @@ _OF_PERSON = """SELECT session_id, created_at, seen_at, browser, address FROM de
     ORDER BY seen_at DESC, session_id"""
 _OLD_SESSIONS = "SELECT DISTINCT merchant_id FROM desk_sessions WHERE ends_at < $1"
 _OLD_LINKS = "SELECT DISTINCT merchant_id FROM desk_links WHERE ends_at < $1"
-_FORGET_SESSIONS = deleting("desk_sessions", "session_hash", "ends_at < $2", of_merchant=True)
-_FORGET_LINKS = deleting("desk_links", "link_id", "ends_at < $2", of_merchant=True)
+_FORGET_SESSIONS = deleting_some("desk_sessions", "session_hash", "ends_at < $2")
+_FORGET_LINKS = deleting_some("desk_links", "link_id", "ends_at < $2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,8 +242,7 @@ async def of_person(
     ]
 
 
-async def forget(session: Session, before: datetime) -> None:
-    """Delete sessions and links that ended before this time."""
-    for find, delete in ((_OLD_SESSIONS, _FORGET_SESSIONS), (_OLD_LINKS, _FORGET_LINKS)):
-        for row in await fetch_across(session, find, before):
-            await session.fetch(delete, row["merchant_id"], before)
+async def forget(session: Session, before: datetime) -> int:
+    """Delete sessions and links that ended before this time, some of each merchant. Return how many were deleted."""
+    deleted = await sweep(session, _OLD_SESSIONS, _FORGET_SESSIONS, before)
+    return deleted + await sweep(session, _OLD_LINKS, _FORGET_LINKS, before)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from cuota.db.old_rows import AT_ONCE
 from cuota.db.pool import CONNECT_SECONDS, HANGS_SECONDS, WAIT_SECONDS
 from cuota.db.session import Session
 
@@ -13,7 +14,7 @@ KEPT = timedelta(hours=24)
 # The key of a crashed request is released after this time, which is longer than any statement of a running request.
 LEASE = timedelta(seconds=30)
 assert LEASE.total_seconds() > WAIT_SECONDS + CONNECT_SECONDS + HANGS_SECONDS
-FORGOTTEN_AT_ONCE = 1000
+FORGOTTEN_AT_ONCE = AT_ONCE
 
 _CLAIM = """
 INSERT INTO idempotency_keys AS k (merchant_id, key, request_hash, lease, lease_ends_at, created_at)

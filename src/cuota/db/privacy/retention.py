@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from cuota.db.cluster.across import fetch_across
-from cuota.db.pool import Pool
+from cuota.db.apart import late_of
+from cuota.db.cluster.across import fetch_across, sweep
+from cuota.db.pool import Pool, Row
 from cuota.db.privacy.erasure import blank_orders
 from cuota.db.session import Session
 from cuota.db.webhook import deleted_deliveries
@@ -128,8 +130,12 @@ async def blank_ended_orders(pool: Pool, status: str, before: datetime, now: dat
     There is one batch for each merchant. Each order is checked once for each status, so a longer limit that is set
     later restores nothing.
     """
-    merchants = await fetch_across(pool, _MERCHANTS_WITH_ORDERS, status, before, ZERO)
-    return sum([await _blank_some(pool, row["merchant_id"], status, before, now) for row in merchants])
+    found = await fetch_across(pool, _MERCHANTS_WITH_ORDERS, status, before, ZERO)
+
+    async def blank_some(merchant_id: UUID) -> int:
+        return await _blank_some(pool, merchant_id, status, before, now)
+
+    return await _each(pool, f"{status.lower()} orders", found, blank_some)
 
 
 async def _blank_some(pool: Pool, merchant_id: UUID, status: str, before: datetime, now: datetime) -> int:
@@ -177,7 +183,11 @@ async def forget_left_deliveries(pool: Pool, before: datetime) -> int:
     # The ids of orders begin with the time of their creation, in milliseconds (flows/context.py).
     until = UUID(int=int((before - AFTER_PLAN).timestamp() * 1000) << 80)
     found = await fetch_across(pool, _MERCHANTS_WITH_LEFT, LEFT_DELIVERIES, ZERO, until)
-    return sum([await _forget_left(pool, row["merchant_id"], before, until) for row in found])
+
+    async def forget_left(merchant_id: UUID) -> int:
+        return await _forget_left(pool, merchant_id, before, until)
+
+    return await _each(pool, LEFT_DELIVERIES, found, forget_left)
 
 
 async def _forget_left(pool: Pool, merchant_id: UUID, before: datetime, until: UUID) -> int:
@@ -196,8 +206,12 @@ async def _forget_left(pool: Pool, merchant_id: UUID, before: datetime, until: U
 
 
 async def _forget(pool: Pool, merchants: str, some: str, before: datetime) -> int:
-    found = await fetch_across(pool, merchants, before)
-    return sum([len(await pool.fetch(some, row["merchant_id"], before, BATCH)) for row in found])
+    return await sweep(pool, merchants, some, before, BATCH)
+
+
+async def _each(pool: Pool, job: str, found: list[Row], act: Callable[[UUID], Awaitable[int]]) -> int:
+    """Call `act` for each merchant, and return the sum of the results. What fails for one merchant waits for the next run."""
+    return await late_of(pool, job).each("retention", [row["merchant_id"] for row in found], act)
 
 
 async def forget_consumers(pool: Pool, before: datetime) -> int:

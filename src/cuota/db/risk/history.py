@@ -10,6 +10,7 @@ from uuid import UUID
 from cuota.core.risk.decision import SANDBOX_DECLINES
 from cuota.core.risk.facts import BlockFact, History, MerchantDisputes, Velocity
 from cuota.core.risk.signal import SignalKind
+from cuota.db.old_rows import AT_ONCE
 from cuota.db.pool import Row
 from cuota.db.session import Session
 
@@ -112,7 +113,10 @@ _LOCK = "SELECT 1 FROM consumer_exposure WHERE consumer_id = $1 FOR UPDATE"
 _LOCK_FIRST = """INSERT INTO consumer_exposure AS e (consumer_id, version) VALUES ($1, 0)
     ON CONFLICT (consumer_id) DO UPDATE SET version = e.version"""
 _CHANGED = "UPDATE consumer_exposure SET version = version + 1 WHERE consumer_id = $1"
-_FORGET = "DELETE FROM signals WHERE at < $1"
+_FORGET = """DELETE FROM signals s USING (
+    SELECT merchant_id, order_id, kind, value_hash FROM signals WHERE at < $1 ORDER BY at LIMIT $2
+) old WHERE s.merchant_id = old.merchant_id AND s.order_id = old.order_id AND s.kind = old.kind AND s.value_hash = old.value_hash
+RETURNING 1"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +219,6 @@ async def changed(session: Session, consumer_id: UUID) -> None:
     await session.fetchrow(_CHANGED, consumer_id)
 
 
-async def forget(session: Session, before: datetime) -> None:
-    """Delete signals that are older than the window of any policy."""
-    await session.fetchrow(_FORGET, before)
+async def forget(session: Session, before: datetime) -> int:
+    """Delete signals that are older than the window of any policy, at most AT_ONCE. Return how many were deleted."""
+    return len(await session.fetch(_FORGET, before, AT_ONCE))
