@@ -10,7 +10,8 @@ import pytest
 
 from cuota.db.pool import SESSION
 from cuota.db.webhook import deliveries, events, replays
-from cuota.db.webhook.deliveries import LEASE, LOOK_AGAIN, LOOK_PAST, Lane
+from cuota.db.webhook.deliveries import LEASE, LOOK_AGAIN, LOOK_PAST
+from cuota.db.webhook.lanes import _LANES, MOST_LANES, Lane, lanes_due
 from support.webhook.couriers import Post
 from support.webhook.listeners import dead_port, hooked
 
@@ -78,14 +79,14 @@ async def test_an_index_finds_due_deliveries_whatever_the_backlog(post: Post) ->
             await post.publish()
             context = post.own.context
             now = context.now()
-            lanes = await deliveries.lanes_due(context.pool, now)
+            lanes = await lanes_due(context.pool, now)
             assert len(lanes) == 3
             claim = claiming(post, lanes, now, 16)
             record = (deliveries._RECORD, *await some_results(post, gone["id"], 1))
             # Check without statistics, as after a sudden burst, and with statistics.
             for statistics in ("SELECT 1", "ANALYZE deliveries"):
                 await post.ask(statistics)
-                assert await rows_read(post, deliveries._LANES, now, events.OWN_ADDRESS) < 100
+                assert await rows_read(post, _LANES, now, events.OWN_ADDRESS, MOST_LANES, [], [], []) < 100
                 assert await rows_read(post, *claim) < 500
                 assert await rows_read(post, *record) < 100
             async with post.courier() as courier:
@@ -104,7 +105,7 @@ async def test_the_cost_of_claiming_depends_on_the_due_deliveries_and_that_of_re
     for n in range(100):
         await fill(post, str(events.OWN_ADDRESS), f"https://shop{n}.example/hooks", each, "pending")
     now = post.own.context.now()
-    lanes = await deliveries.lanes_due(post.own.context.pool, now)
+    lanes = await lanes_due(post.own.context.pool, now)
     assert len(lanes) == 100
     for statistics in ("SELECT 1", "ANALYZE deliveries"):
         await post.ask(statistics)
@@ -131,7 +132,7 @@ async def test_a_replay_does_not_change_a_delivery_that_a_worker_claims_while_th
     await post.ask("INSERT INTO feed SELECT merchant_id, position, order_id, sequence FROM deliveries")
     context, merchant_id = post.own.context, post.merchant.merchant_id
     began = context.now()
-    (lane,) = await deliveries.lanes_due(context.pool, began)
+    (lane,) = await lanes_due(context.pool, began)
     claimed, _ = await deliveries.claim(context.pool, merchant_id, began + timedelta(seconds=8), {lane: 1})
     assert [item.tries for item in claimed] == [1]
     assert await replays.send_again(context.pool, merchant_id, began, until=1) == 0
@@ -142,9 +143,7 @@ async def test_claims_take_at_most_the_free_places_and_no_delivery_twice(post: P
         gone = await post.register(dead)
         await fill(post, gone["id"], dead, 400, "pending")
         context, taken = post.own.context, []
-        lane = Lane(
-            post.merchant.merchant_id, *(await deliveries.lanes_due(context.pool, context.now()))[0][1:]
-        )
+        lane = Lane(post.merchant.merchant_id, *(await lanes_due(context.pool, context.now()))[0][1:])
         for _ in range(30):
             claimed, _ = await deliveries.claim(context.pool, lane.merchant_id, context.now(), {lane: 16})
             assert len(claimed) <= 16

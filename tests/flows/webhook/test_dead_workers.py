@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pytest
 
 from cuota.db.webhook import deliveries
+from cuota.db.webhook.lanes import lanes_due
 from cuota.db.workers import Worker, unheld
 from cuota.flows.webhook import free_claims
 from cuota.flows.webhook.deliver_webhooks import Courier
@@ -160,7 +161,7 @@ async def test_a_living_worker_releases_its_own_claim_whose_answer_was_lost(
     async with hooked() as (hook, listener), hand(post) as living:
         await told_events(post, listener.url)
         context, name = post.own.context, living.worker.name
-        lanes = await deliveries.lanes_due(context.pool, context.now())
+        lanes = await lanes_due(context.pool, context.now())
         # The claim is committed in the database, but the session with its answer was lost.
         claimed, _ = await deliveries.claim(
             context.pool, lanes[0].merchant_id, context.now(), dict.fromkeys(lanes, 4), name

@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 
 from cuota.db.webhook import deliveries, endpoints, events, replays
+from cuota.db.webhook.lanes import lanes_due
 from cuota.flows.webhook.park_removed import park_removed
 from support.webhook.couriers import Post
 from support.webhook.listeners import hooked
@@ -66,7 +67,7 @@ async def test_a_removed_endpoint_gets_nothing_and_all_its_deliveries_are_parked
 async def test_a_claim_that_found_the_queue_before_the_endpoint_was_removed_takes_nothing(post: Post) -> None:
     endpoint = await waiting(post, "http://127.0.0.1:9/hook")
     context = post.own.context
-    (lane,) = await deliveries.lanes_due(context.pool, context.now())
+    (lane,) = await lanes_due(context.pool, context.now())
     assert (await post.merchant.http.delete(f"/webhook-endpoints/{endpoint}")).status_code == 200
     claimed = await deliveries.claim(context.pool, lane.merchant_id, context.now(), {lane: 10})
     assert claimed == ([], 0)

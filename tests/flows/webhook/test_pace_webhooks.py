@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from cuota.core.webhook.delivery import MOST_AT_ONCE, TIMED_OUT, TIMETABLE, Attempt
-from cuota.db.webhook.deliveries import Lane
+from cuota.db.webhook.lanes import Lane
 from cuota.flows.webhook.pace_webhooks import HurriedPace, Pace
 from cuota.rails.http import ACKNOWLEDGE_SECONDS
 

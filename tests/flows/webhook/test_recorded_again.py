@@ -8,6 +8,7 @@ from datetime import timedelta
 from cuota.core.webhook.delivery import Attempt
 from cuota.db.webhook import deliveries
 from cuota.db.webhook.deliveries import Result
+from cuota.db.webhook.lanes import lanes_due
 from cuota.flows.context import utc_now
 from support.webhook.couriers import Post
 
@@ -17,7 +18,7 @@ async def test_a_failed_attempt_that_is_recorded_twice_counts_once(post: Post) -
     await post.publish()
     pool, merchant_id = post.own.context.pool, post.merchant.merchant_id
     now = utc_now()
-    lanes = await deliveries.lanes_due(pool, now)
+    lanes = await lanes_due(pool, now)
     claimed, _ = await deliveries.claim(pool, merchant_id, now, dict.fromkeys(lanes, 10), worker=7)
     attempt = Attempt(status=500, ms=3)
     failed = [Result(each, attempt, now, "pending", now + timedelta(seconds=30)) for each in claimed]

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple
 from uuid import UUID
 
 from cuota.core.webhook.delivery import HOLDS_BACK_FOR, Attempt
-from cuota.db.cluster.across import fetch_across
-from cuota.db.pool import Pool
 from cuota.db.session import Session
 from cuota.db.webhook.claims import Claim
 from cuota.db.webhook.events import OWN_ADDRESS
+from cuota.db.webhook.lanes import Lane
 
 # How long a claim lasts. No attempt takes this long, so a row whose worker disappeared can be claimed again after this time.
 LEASE = timedelta(seconds=40)
@@ -27,48 +25,6 @@ LOOK_AGAIN = timedelta(seconds=2)
 # which believes that few rows are pending, would read the whole index of pending rows.
 
 
-def _lanes(one: str, which: str) -> str:
-    """Find the queues that meet a condition.
-
-    The recursion jumps from queue to queue in the index, so it reads only one row of each queue, however long the queue is.
-    """
-    return f"""
-WITH RECURSIVE lane AS (
-    (SELECT merchant_id, receiver, host FROM deliveries WHERE {one}state = 'pending'
-        ORDER BY merchant_id, receiver, host LIMIT 1)
-    UNION ALL
-    SELECT n.merchant_id, n.receiver, n.host FROM lane l CROSS JOIN LATERAL (
-        SELECT d.merchant_id, d.receiver, d.host FROM deliveries d WHERE {one}d.state = 'pending'
-            AND (d.merchant_id, d.receiver, d.host) > (l.merchant_id, l.receiver, l.host)
-        ORDER BY d.merchant_id, d.receiver, d.host LIMIT 1) n
-)
-SELECT merchant_id, receiver, host FROM lane l
-WHERE {which}
-"""
-
-
-def _due(its: str, now: str, own: str) -> str:
-    """Return the condition for queues with due deliveries."""
-    return f"""(receiver = {own} OR EXISTS (SELECT FROM webhook_endpoints w
-        WHERE w.merchant_id = {its} AND w.endpoint_id = l.receiver AND w.state = 'active'))
-    AND {now} >= (SELECT d.try_at FROM deliveries d WHERE d.state = 'pending' AND d.merchant_id = {its}
-        AND d.receiver = l.receiver AND d.host = l.host ORDER BY d.try_at, d.position LIMIT 1)"""
-
-
-def _removed(its: str) -> str:
-    """Return the condition for queues of removed endpoints."""
-    return f"""EXISTS (SELECT FROM webhook_endpoints w
-    WHERE w.merchant_id = {its} AND w.endpoint_id = l.receiver AND w.state = 'deleted')"""
-
-
-_LANES = _lanes(one="", which=_due(its="l.merchant_id", now="$1", own="$2"))
-_REMOVED = _lanes(one="", which=_removed(its="l.merchant_id"))
-# A Citus cluster runs a recursion on the shard of one merchant only. There one statement finds the merchants with pending
-# deliveries (each of them has a feed), and one for each merchant finds its queues.
-_LANES_OF_MERCHANT = _lanes(one="merchant_id = $1 AND ", which=_due(its="$1", now="$2", own="$3"))
-_REMOVED_OF_MERCHANT = _lanes(one="merchant_id = $1 AND ", which=_removed(its="$1"))
-_MERCHANTS_PENDING = """SELECT f.merchant_id FROM feeds f CROSS JOIN LATERAL (SELECT 1 FROM deliveries d
-    WHERE d.merchant_id = f.merchant_id AND d.state = 'pending' LIMIT 1) p"""
 # Claims deliveries by setting try_at to the end of the lease. A delivery that must wait for an earlier event of its order gets a
 # later try_at instead, and is not claimed. For each order, the statement looks up the first such event once (`looked`) and a
 # window function shares the result with the order's other rows.
@@ -170,17 +126,6 @@ SELECT count(*) AS freed FROM freed
 """
 
 
-class Lane(NamedTuple):
-    """The queue of one receiver. All callback URLs of single orders share one receiver id, so the host and port are part of the key.
-
-    After an endpoint's address has changed, the rest of a long queue keeps the old host in its key.
-    """
-
-    merchant_id: UUID
-    receiver: UUID
-    host: str
-
-
 @dataclass(frozen=True, slots=True)
 class Claimed:
     """A delivery that this worker has claimed. `tries` includes the next attempt; `failed` counts the failed attempts."""
@@ -214,26 +159,6 @@ class Result:
     at: datetime
     state: str
     try_at: datetime | None
-
-
-async def lanes_due(session: Session, now: datetime) -> list[Lane]:
-    """Return the queues that have a due delivery. Queues of paused endpoints are left out."""
-    return await _found(session, _LANES, _LANES_OF_MERCHANT, now, OWN_ADDRESS)
-
-
-async def lanes_removed(session: Session) -> list[Lane]:
-    """Return the queues of removed endpoints that still have pending deliveries."""
-    return await _found(session, _REMOVED, _REMOVED_OF_MERCHANT)
-
-
-async def _found(session: Session, sql: str, of_merchant: str, *values: object) -> list[Lane]:
-    if not (isinstance(session, Pool) and session.sharded):
-        return [Lane(*row) for row in await session.fetch(sql, *values)]
-    return [
-        Lane(*row)
-        for merchant in await fetch_across(session, _MERCHANTS_PENDING)
-        for row in await session.fetch(of_merchant, merchant["merchant_id"], *values)
-    ]
 
 
 async def claim(

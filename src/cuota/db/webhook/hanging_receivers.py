@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cuota.core.webhook.delivery import TIMED_OUT
 from cuota.db.session import Session
-from cuota.db.webhook.deliveries import Lane
+from cuota.db.webhook.lanes import Lane
 
 _HANGING = """
 SELECT DISTINCT d.merchant_id, d.receiver, d.host FROM deliveries d CROSS JOIN LATERAL (

@@ -11,12 +11,14 @@ from uuid import UUID
 
 from cuota.core.webhook.delivery import Attempt
 from cuota.core.webhook.signature import pay_signature, webhook_signature
+from cuota.db.apart import LateMerchants
 from cuota.db.vault import Vault
 from cuota.db.webhook import deliveries, endpoints, events
 from cuota.db.webhook.claims import Claim
-from cuota.db.webhook.deliveries import Claimed, Lane, Result
+from cuota.db.webhook.deliveries import Claimed, Result
 from cuota.db.webhook.endpoints import Pair, Secrets
 from cuota.db.webhook.events import OWN_ADDRESS, AnyFacts
+from cuota.db.webhook.lanes import Lane, lanes_due
 from cuota.db.workers import Worker
 from cuota.flows.context import Context, utc_now
 from cuota.flows.webhook.limit_receivers import ReceiverLimits
@@ -63,19 +65,22 @@ class Courier:
         self._worker = worker
         self._recorder = AttemptRecorder(context.pool, freed)
         self._under_way: dict[asyncio.Task[None], Claimed] = {}
+        self._late: defaultdict[UUID, LateMerchants] = defaultdict(LateMerchants)
         self._pace = pace or Pace()
         self._limits = ReceiverLimits(self._pace.at_once)
 
     async def send_due(self) -> int:
         """Claim due deliveries and start sending them; do not wait for answers. Return how many were claimed or postponed."""
         places = asyncio.Semaphore(MERCHANTS_AT_ONCE)
-
-        async def send(merchant_id: UUID, lanes: list[Lane]) -> int:
-            async with places:
-                return await self._send_lanes(merchant_id, lanes)
-
         due = await self._lanes_due()
-        return sum(await asyncio.gather(*(send(merchant_id, lanes) for merchant_id, lanes in due.items())))
+
+        async def send(merchant_id: UUID) -> int:
+            async with places:
+                return await self._send_lanes(merchant_id, due[merchant_id])
+
+        # What fails for one merchant does not stop the others.
+        sends = (self._late[each].each("webhooks", [each], send) for each in due)
+        return sum(await asyncio.gather(*sends))
 
     def under_way(self) -> list[Claim]:
         """Return the deliveries that this process has claimed and not yet recorded."""
@@ -94,10 +99,12 @@ class Courier:
         await self._recorder.finish()
 
     async def _lanes_due(self) -> dict[UUID, list[Lane]]:
-        lanes = await deliveries.lanes_due(self._context.pool, self._context.now())
-        # Shuffle the queues, so that different queues are served each time if the limit does not allow all.
+        lanes = await lanes_due(self._context.pool, self._context.now(), self._pace.most_lanes)
+        # Shuffle the merchants and their queues, so that different ones are served each time if the limits do not allow all.
+        merchants = list({lane.merchant_id for lane in lanes})
+        random.shuffle(merchants)
         random.shuffle(lanes)
-        due: dict[UUID, list[Lane]] = defaultdict(list)
+        due: dict[UUID, list[Lane]] = defaultdict(list, {each: [] for each in merchants})
         for lane in lanes:
             due[lane.merchant_id].append(lane)
         return due

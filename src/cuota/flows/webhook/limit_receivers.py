@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from cuota.core.webhook.delivery import FIRST_AT_ONCE, Attempt, next_at_once
-from cuota.db.webhook.deliveries import Lane
+from cuota.db.webhook.lanes import Lane
 
 MOST_UNDER_WAY = 400
 # The shared limit for queues that have not answered promptly yet. The rest is reserved for queues that have.
 MOST_DOUBTFUL = 200
 REMEMBERED = 10_000
+
+
+def _share(most: int, under_way: Mapping[Lane, int], lanes: list[Lane]) -> int:
+    """Return how many deliveries the merchant of these queues may start of a shared limit.
+
+    A merchant gets half of what the others leave, so that whatever its receivers do, the next merchant gets a part.
+    """
+    merchants = {lane.merchant_id for lane in lanes}
+    mine = sum(n for lane, n in under_way.items() if lane.merchant_id in merchants)
+    left = most - (sum(under_way.values()) - mine)
+    return min(max(left // 2, 1), left) - mine
 
 
 class ReceiverLimits:
@@ -23,9 +34,11 @@ class ReceiverLimits:
         self._at_once: dict[Lane, int] = {}
 
     def room(self, lanes: list[Lane]) -> dict[Lane, int]:
-        """Return how many deliveries each queue may start now, without the queues that may start none."""
-        total = MOST_UNDER_WAY - self._under_way.total()
-        doubtful = MOST_DOUBTFUL - sum(n for lane, n in self._under_way.items() if not self._prompt(lane))
+        """Return how many deliveries each queue of one merchant may start now, without the queues that may start none."""
+        total = _share(MOST_UNDER_WAY, self._under_way, lanes)
+        doubtful = _share(
+            MOST_DOUBTFUL, {lane: n for lane, n in self._under_way.items() if not self._prompt(lane)}, lanes
+        )
         given: dict[Lane, int] = {}
         for lane in lanes:
             room = min(self._limit(lane) - self._under_way[lane], total)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 
 from cuota.core.webhook.delivery import MOST_AT_ONCE, Attempt, next_at_once, next_try, next_try_together
-from cuota.db.webhook.deliveries import Lane
+from cuota.db.webhook.lanes import ALL_LANES, MOST_LANES, Lane
 from cuota.rails.http import ACKNOWLEDGE_SECONDS
 
 # While the clock is moved: the timeout of a receiver that has timed out once, and its timeout after this many timeouts in
@@ -20,6 +20,9 @@ HASTY_SECONDS = 0.1
 
 class Pace:
     """The normal pace: each attempt has the timeout that the docs promise, and retry delays have random jitter."""
+
+    # How many queues of a merchant one search reads.
+    most_lanes = MOST_LANES
 
     def seconds(self, lane: Lane) -> float:
         """Return the timeout in seconds for an attempt at this receiver."""
@@ -45,6 +48,9 @@ class HurriedPace(Pace):
     Moving the clock waits for the slowest receiver, so a receiver that hangs gets a short timeout. This class also
     counts attempts and acknowledged attempts. `hanging` are receivers that are already known to hang.
     """
+
+    # The clock moves on if a search finds nothing, so each search reads all queues.
+    most_lanes = ALL_LANES
 
     def __init__(self, hanging: Iterable[Lane] = (), learned: Callable[[], None] = lambda: None) -> None:
         """`learned` is called after each attempt."""
