@@ -1,12 +1,18 @@
-"""A merchant may have very many queues, because each order may name its own callback URL. The webhooks of the others go on."""
+"""A merchant may have very many queues, because each order may name its own callback URL, or very many events of one order.
+
+The webhooks of the others go on.
+"""
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import pytest
 
 from cuota.core.webhook.delivery import Attempt
+from cuota.db.webhook import deliveries
+from cuota.db.webhook.deliveries import LOOK_AGAIN
 from cuota.db.webhook.events import OWN_ADDRESS
 from cuota.db.webhook.lanes import _LANES, MOST_LANES, Lane, lanes_due
 from cuota.flows.webhook.limit_receivers import MOST_DOUBTFUL, MOST_UNDER_WAY, ReceiverLimits
@@ -24,6 +30,8 @@ MANY = 3 * MOST_LANES + 7
 # The rows that a search reads of each queue.
 EACH = 3
 PROMPT = Attempt(200, 1)
+EVENTS = 100
+ONE_ORDER = "UPDATE deliveries SET order_id = $1, sequence = position, host = 'shop.example'"
 HOSTILE, OTHER = UUID(int=1), UUID(int=2)
 
 
@@ -99,3 +107,22 @@ async def test_webhooks_are_sent_although_those_of_another_merchant_cannot_be_cl
             assert await courier.send_due() == 1
             await courier.finish(5)
         assert len(hook.got) == 1
+
+
+async def test_of_the_events_behind_one_that_is_being_sent_few_are_looked_at_again(post: Post) -> None:
+    merchant_id, now = post.merchant.merchant_id, post.own.context.now()
+    await fill(post, post.merchant, EVENTS)
+    async with post.own.owner() as owner:
+        await owner.execute(ONE_ORDER, UUID(int=1))
+    lane, pool = Lane(merchant_id, OWN_ADDRESS, "shop.example"), post.own.context.pool
+    assert len((await deliveries.claim(pool, merchant_id, now, {lane: 1}))[0]) == 1
+    while (await deliveries.claim(pool, merchant_id, now, {lane: 1}))[1]:
+        pass
+    # The next event is looked at again after two seconds, and the last ones after a minute.
+    assert await due_at(post, now + LOOK_AGAIN) == 1
+    assert await due_at(post, now + timedelta(minutes=1)) == EVENTS
+
+
+async def due_at(post: Post, at: datetime) -> int:
+    async with post.own.owner() as owner:
+        return int(await owner.fetchval("SELECT count(*) FROM deliveries WHERE try_at <= $1", at))

@@ -18,8 +18,10 @@ LEASE = timedelta(seconds=40)
 # A claim reads this many rows beyond its limit, because some rows must wait for an earlier event of the same order.
 LOOK_PAST = 48
 # A delivery that waits for an earlier event is normally made due when the earlier result is recorded. If the claim and the
-# recording happen at the same moment, the delivery is checked again after this time.
+# recording happen at the same moment, the delivery is checked again after this time. The deliveries behind it are checked later, one
+# after the other: an order may have thousands of events, and all of them would be postponed again every two seconds.
 LOOK_AGAIN = timedelta(seconds=2)
+LOOK_LATER_FOR = 30
 
 # Statements that look up single rows by key test `try_at IS NOT NULL` instead of `state = 'pending'`. Otherwise the planner,
 # which believes that few rows are pending, would read the whole index of pending rows.
@@ -50,15 +52,15 @@ WITH due AS MATERIALIZED (
 ), looked AS (
     SELECT d.*, max(f.sequence) OVER an_order AS first, max(f.until) OVER an_order AS until
     FROM due d LEFT JOIN LATERAL (
-        SELECT e.sequence,
-            CASE WHEN e.tries = e.failed AND e.try_at > $2 THEN e.try_at ELSE $2 + $7::interval END AS until
+        SELECT e.sequence, CASE WHEN e.tries = e.failed AND e.try_at > $2 THEN e.try_at END AS until
         FROM deliveries e WHERE d.nth = 1 AND e.merchant_id = $1 AND e.order_id = d.order_id
             AND e.receiver = d.receiver AND e.try_at IS NOT NULL AND e.failed < {HOLDS_BACK_FOR}
         ORDER BY e.sequence LIMIT 1
     ) f ON true
     WINDOW an_order AS (PARTITION BY d.order_id, d.receiver)
 ), waiting AS (
-    SELECT l.*, CASE WHEN l.first < l.sequence THEN l.until END AS waits_for FROM looked l
+    SELECT l.*, CASE WHEN l.first < l.sequence THEN
+        coalesce(l.until, $2 + least(l.sequence - l.first, {LOOK_LATER_FOR}) * $7::interval) END AS waits_for FROM looked l
 ), seen AS MATERIALIZED (
     SELECT w.*, sum((w.waits_for IS NULL)::integer) OVER (
         PARTITION BY w.receiver, w.host ORDER BY w.try_at, w.position) AS turn
