@@ -16,6 +16,7 @@ from cuota.db.webhook.deliveries import LOOK_AGAIN
 from cuota.db.webhook.events import OWN_ADDRESS
 from cuota.db.webhook.lanes import _LANES, MOST_LANES, Lane, lanes_due
 from cuota.flows.webhook.limit_receivers import MOST_DOUBTFUL, MOST_UNDER_WAY, ReceiverLimits
+from cuota.flows.webhook.pace_webhooks import HurriedPace
 from support.db.failing import failing
 from support.db.rows_read import rows_read
 from support.makers import Merchant
@@ -77,6 +78,11 @@ async def test_a_merchant_with_many_silent_receivers_leaves_room_for_the_receive
             for _ in range(room):
                 limits.begin(lane)
     assert sum(limits.room(own_lanes(OTHER, MANY)).values()) == MOST_DOUBTFUL // 4
+
+
+async def test_while_the_clock_moves_one_merchant_may_use_all_places() -> None:
+    limits = ReceiverLimits(part=HurriedPace.part)
+    assert sum(limits.room(own_lanes(HOSTILE, MANY)).values()) == MOST_DOUBTFUL
 
 
 async def test_a_merchant_with_many_prompt_receivers_leaves_room_for_the_receivers_of_the_others() -> None:

@@ -67,7 +67,7 @@ class Courier:
         self._under_way: dict[asyncio.Task[None], Claimed] = {}
         self._late: defaultdict[UUID, LateMerchants] = defaultdict(LateMerchants)
         self._pace = pace or Pace()
-        self._limits = ReceiverLimits(self._pace.at_once)
+        self._limits = ReceiverLimits(self._pace.at_once, self._pace.part)
 
     async def send_due(self) -> int:
         """Claim due deliveries and start sending them; do not wait for answers. Return how many were claimed or postponed."""

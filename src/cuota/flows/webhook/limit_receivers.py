@@ -12,33 +12,33 @@ MOST_UNDER_WAY = 400
 # The shared limit for queues that have not answered promptly yet. The rest is reserved for queues that have.
 MOST_DOUBTFUL = 200
 REMEMBERED = 10_000
+# A merchant gets half of what the others leave, so that whatever its receivers do, the next merchant gets a part.
+HALF = 2
 
 
-def _share(most: int, under_way: Mapping[Lane, int], lanes: list[Lane]) -> int:
-    """Return how many deliveries the merchant of these queues may start of a shared limit.
-
-    A merchant gets half of what the others leave, so that whatever its receivers do, the next merchant gets a part.
-    """
+def _share(most: int, part: int, under_way: Mapping[Lane, int], lanes: list[Lane]) -> int:
+    """Return how many deliveries the merchant of these queues may start of a shared limit: this part of what the others leave."""
     merchants = {lane.merchant_id for lane in lanes}
     mine = sum(n for lane, n in under_way.items() if lane.merchant_id in merchants)
     left = most - (sum(under_way.values()) - mine)
-    return min(max(left // 2, 1), left) - mine
+    return min(max(left // part, 1), left) - mine
 
 
 class ReceiverLimits:
     """Counts the deliveries in progress for each queue, and adjusts each queue's limit by the answers."""
 
-    def __init__(self, next_at_once: Callable[[int, Attempt], int] = next_at_once) -> None:
+    def __init__(self, next_at_once: Callable[[int, Attempt], int] = next_at_once, part: int = HALF) -> None:
+        """With `part` 1, a merchant may use all that the others leave."""
         self._next_at_once = next_at_once
+        self._part = part
         self._under_way: Counter[Lane] = Counter()
         self._at_once: dict[Lane, int] = {}
 
     def room(self, lanes: list[Lane]) -> dict[Lane, int]:
         """Return how many deliveries each queue of one merchant may start now, without the queues that may start none."""
-        total = _share(MOST_UNDER_WAY, self._under_way, lanes)
-        doubtful = _share(
-            MOST_DOUBTFUL, {lane: n for lane, n in self._under_way.items() if not self._prompt(lane)}, lanes
-        )
+        total = _share(MOST_UNDER_WAY, self._part, self._under_way, lanes)
+        unanswered = {lane: n for lane, n in self._under_way.items() if not self._prompt(lane)}
+        doubtful = _share(MOST_DOUBTFUL, self._part, unanswered, lanes)
         given: dict[Lane, int] = {}
         for lane in lanes:
             room = min(self._limit(lane) - self._under_way[lane], total)

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from cuota.core.webhook.delivery import MOST_AT_ONCE, Attempt, next_at_once, next_try, next_try_together
 from cuota.db.webhook.lanes import ALL_LANES, MOST_LANES, Lane
+from cuota.flows.webhook.limit_receivers import HALF
 from cuota.rails.http import ACKNOWLEDGE_SECONDS
 
 # While the clock is moved: the timeout of a receiver that has timed out once, and its timeout after this many timeouts in
@@ -23,6 +24,8 @@ class Pace:
 
     # How many queues of a merchant one search reads.
     most_lanes = MOST_LANES
+    # Which part of the free places a merchant may use.
+    part = HALF
 
     def seconds(self, lane: Lane) -> float:
         """Return the timeout in seconds for an attempt at this receiver."""
@@ -51,6 +54,7 @@ class HurriedPace(Pace):
 
     # The clock moves on if a search finds nothing, so each search reads all queues.
     most_lanes = ALL_LANES
+    part = 1
 
     def __init__(self, hanging: Iterable[Lane] = (), learned: Callable[[], None] = lambda: None) -> None:
         """`learned` is called after each attempt."""
