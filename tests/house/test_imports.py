@@ -48,7 +48,7 @@ def test_no_test_imports_from_another_test_module() -> None:
     tests = Path(__file__).parents[1]
     for file in sorted(tests.rglob("*.py")):
         for name in imported(file):
-            programs = ("failovers", "node_deaths", "restore_cluster")
+            programs = ("failovers", "node_deaths", "restore_cluster", "upgrade")
             allowed = not name.startswith("tests.") or name.removeprefix("tests.deploy.") in programs
             assert allowed, (
                 f"{file.relative_to(tests)} imports from {name}; move what it needs to tests/support"
