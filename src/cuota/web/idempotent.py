@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from uuid import UUID
 
 from starlette.requests import Request
@@ -18,6 +20,7 @@ from starlette.responses import Response
 
 from cuota.core.refusal import Code, Refused
 from cuota.db.order import idempotency
+from cuota.db.order.idempotency import LEASE, IdempotencyRecord
 from cuota.db.order.outcomes import Answer
 from cuota.db.pool import BUSY, GONE
 from cuota.db.session import Session
@@ -28,6 +31,8 @@ from cuota.web.problem import MEDIA_TYPE, body_of, status_of
 from cuota.web.service import Service, service_of
 
 LONGEST_KEY = 255
+# A request normally ends within this time. If it has not, its process may have died.
+SOON = timedelta(seconds=1)
 # Refusals that depend on the moment and not on the request. They are not stored, so that a retry runs the request again.
 NOT_KEPT = {
     Code.UNAVAILABLE, Code.RATE_LIMITED, Code.INTERNAL_ERROR, Code.IDEMPOTENCY_IN_PROGRESS, Code.MERCHANT_SUSPENDED,
@@ -166,7 +171,20 @@ async def _earlier(
         raise Refused(Code.IDEMPOTENCY_KEY_REUSED, message)
     if earlier is None or earlier.status is None or earlier.body is None:
         message = "The first request with this Idempotency-Key is still in progress. Try again shortly."
-        raise Refused(Code.IDEMPOTENCY_IN_PROGRESS, message, retry_after=1)
+        raise Refused(Code.IDEMPOTENCY_IN_PROGRESS, message, retry_after=_retry_after(earlier))
     media_type = "application/json" if earlier.status < 400 else MEDIA_TYPE
     body = seal.open(earlier.body) if seal else earlier.body
     return Response(body, earlier.status, {"Idempotency-Replayed": "true"}, media_type=media_type)
+
+
+def _retry_after(earlier: IdempotencyRecord | None) -> int:
+    """Return the seconds after which a retry probably gets an answer.
+
+    If the process of the first request may have died, this is the rest of the lease: a client that makes only a few retries,
+    one second apart, would fail although a later retry succeeds.
+    """
+    soon = math.ceil(SOON.total_seconds())
+    if earlier is None:
+        return soon
+    rest = earlier.lease_ends_at - utc_now()
+    return soon if rest > LEASE - SOON else max(math.ceil(rest.total_seconds()), soon)

@@ -99,6 +99,27 @@ async def test_while_the_first_request_runs_a_second_one_gets_a_retry_after(merc
     assert await orders_of(merchant) == 0
 
 
+async def test_the_retry_after_of_a_young_request_is_one_second(merchant: Merchant) -> None:
+    # In the future, so that the request is young even if the test is slow.
+    await claim(merchant, "k", -timedelta(minutes=1))
+    assert (await create(merchant, "k")).headers["retry-after"] == "1"
+
+
+async def test_after_the_retry_after_of_an_old_request_its_key_is_free_even_if_its_process_died(
+    merchant: Merchant,
+) -> None:
+    await claim(merchant, "k", timedelta(seconds=5))
+    asked_at = utc_now()
+    answer = await create(merchant, "k")
+    assert_refused(answer, 409, "idempotency_in_progress")
+    wait = timedelta(seconds=int(answer.headers["retry-after"]))
+    assert wait < idempotency.LEASE
+    retried = hashlib.sha256(b"POST /order?\n" + BODY).digest()
+    pool, key = merchant.service.context.pool, (merchant.merchant_id, "k", retried, uuid4())
+    assert not await idempotency.claim(pool, *key, asked_at)
+    assert await idempotency.claim(pool, *key, utc_now() + wait)
+
+
 async def test_after_a_crash_of_the_first_request_a_repetition_runs_once(merchant: Merchant) -> None:
     await claim(merchant, "k", idempotency.LEASE + timedelta(seconds=1))
     answers = await asyncio.gather(*(create(merchant, "k") for _ in range(8)))

@@ -24,7 +24,8 @@ ON CONFLICT (merchant_id, key) DO UPDATE SET request_hash = excluded.request_has
 WHERE k.created_at <= $7 OR (k.status IS NULL AND k.lease_ends_at <= $5 AND k.request_hash = excluded.request_hash)
 RETURNING 1
 """
-_READ = "SELECT request_hash, status, body FROM idempotency_keys WHERE merchant_id = $1 AND key = $2"
+_READ = """SELECT request_hash, status, body, lease_ends_at FROM idempotency_keys
+    WHERE merchant_id = $1 AND key = $2"""
 _FINISH = """UPDATE idempotency_keys SET status = $4::smallint, body = $5
     WHERE merchant_id = $1 AND key = $2 AND lease = $3 AND status IS NULL"""
 _RELEASE = (
@@ -37,11 +38,15 @@ _FORGET = """DELETE FROM idempotency_keys k USING (
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyRecord:
-    """The stored record of a key. `status` and `body` are set after the request was answered."""
+    """The stored record of a key. `status` and `body` are set after the request was answered.
+
+    If the process of the request died, the key is free again at `lease_ends_at`.
+    """
 
     same_request: bool
     status: int | None
     body: bytes | None
+    lease_ends_at: datetime
 
 
 async def claim(
@@ -55,9 +60,10 @@ async def claim(
 async def read(session: Session, merchant_id: UUID, key: str, request: bytes) -> IdempotencyRecord | None:
     """Return the stored record of a key, or None."""
     row = await session.fetchrow(_READ, merchant_id, key)
-    return (
-        None if row is None else IdempotencyRecord(row["request_hash"] == request, row["status"], row["body"])
-    )
+    if row is None:
+        return None
+    same = row["request_hash"] == request
+    return IdempotencyRecord(same, row["status"], row["body"], row["lease_ends_at"])
 
 
 async def finish(
