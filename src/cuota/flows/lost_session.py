@@ -1,17 +1,20 @@
-"""What a flow does when its session is lost during a save: nobody knows whether the save was applied, until the order is read."""
+"""What a flow does when its session is lost during a save: nobody knows whether the save was applied, until the rows are read."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 from uuid import UUID
 
-from cuota.core.refusal import Refused
+from cuota.core.refusal import Code, Refused
 from cuota.db.hosts import NodeLost
 from cuota.db.order import orders
 from cuota.db.order.orders import Found
 from cuota.db.pool import BUSY, GONE, unavailable
 from cuota.flows.context import Context
 
+KnownT = TypeVar("KnownT")
 # While the database restarts, we try this many times, PAUSE_SECONDS apart. After that, the answer says that the result is
 # unknown.
 READ_AGAIN = 20
@@ -45,4 +48,32 @@ async def read_after_loss(
             break
         except (Refused, *GONE, *BUSY):
             continue
+    raise unavailable(unknown, retry_after=5)
+
+
+async def until_known(
+    context: Context, act: Callable[[], Awaitable[KnownT]], unknown: str, *, lost: bool = False
+) -> KnownT:
+    """Call `act` again after each lost session, until its result is known. A second call must not add to the effect of the first.
+
+    `lost`: the request already had an effect, so that no error of the database means that nothing was applied. Raises Refused
+    (unavailable, with the text `unknown`) after a timeout.
+    """
+    for number in range(READ_AGAIN):
+        try:
+            if number:
+                await asyncio.sleep(PAUSE_SECONDS)
+                async with asyncio.timeout(IN_STEP_SECONDS):
+                    await context.pool.in_step()
+            return await act()
+        except (TimeoutError, NodeLost):
+            break
+        except GONE:
+            lost = True
+        except BUSY:
+            if not lost:
+                raise
+        except Refused as refused:
+            if not lost or refused.code is not Code.UNAVAILABLE:
+                raise
     raise unavailable(unknown, retry_after=5)

@@ -76,10 +76,14 @@ class Secrets:
     endpoints: dict[UUID, Pair]
 
 
+async def lock_list(session: Session, merchant_id: UUID) -> None:
+    """Lock the merchant's list until the transaction ends. Call this before `insert`."""
+    await session.fetchrow(_LOCK_LIST, merchant_id)
+
+
 async def insert(session: Session, endpoint: Endpoint, most: int) -> bool:
-    """Add an endpoint, in a separate transaction. Return False if the merchant already has `most` endpoints."""
+    """Add an endpoint to a locked list. Return False if the merchant already has `most` endpoints."""
     e = endpoint
-    await session.fetchrow(_LOCK_LIST, e.merchant_id)
     row = await session.fetchrow(_COUNT, e.merchant_id)
     if row is None or row["held"] >= most:
         return False

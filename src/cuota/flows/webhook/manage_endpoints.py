@@ -25,12 +25,17 @@ from cuota.db.webhook.endpoints import Endpoint
 from cuota.flows.context import Context, utc_now
 from cuota.flows.desk.bad_change import BadChange
 from cuota.flows.desk.record import AuditNote, Cause, record
+from cuota.flows.lost_session import until_known
 from cuota.flows.webhook.deliver_webhooks import signed
 from cuota.rails.http import GuardedClient
 
 MOST_ENDPOINTS = 50
 LONGEST_DESCRIPTION = 200
 ADDED_BEFORE = "Your first click already added this endpoint. If you did not see its secret, open the endpoint and replace the secret."
+UNKNOWN = (
+    "The connection to the database was lost while the endpoint was being changed, so the result is unknown. "
+    "List your webhook endpoints before you try again."
+)
 OLD_SECRET_LIVES = timedelta(hours=24)
 
 
@@ -79,16 +84,26 @@ async def register(
     endpoint_id, secret = endpoint_id or context.new_id(), _new_secret()
     sealed = context.vault.encrypt(secret, f"endpoint-secret:{endpoint_id}")
     made = Endpoint(merchant_id, endpoint_id, url, description, "active", sealed, None, None, context.now())
-    try:
+
+    async def add() -> bool:
         # Registrations of one merchant wait for this lock before they take a database session.
         async with (
             context.lock(merchant_id),
             context.pool.session() as connection,
             connection.transaction(),
         ):
+            await endpoints.lock_list(connection, merchant_id)
+            found = await endpoints.read(connection, merchant_id, made.endpoint_id)
+            if found is not None and found.secret == made.secret:
+                # Our own earlier commit was applied, and we lost its result.
+                return True
             added = await endpoints.insert(connection, made, MOST_ENDPOINTS)
             if added:
                 await _record(context, connection, "webhooks.add", None, made, cause)
+        return added
+
+    try:
+        added = await until_known(context, add, UNKNOWN)
     except asyncpg.UniqueViolationError:
         raise BadChange(ADDED_BEFORE) from None
     if not added:
@@ -196,6 +211,9 @@ async def rotate(
     sealed = context.vault.encrypt(secret, f"endpoint-secret:{endpoint_id}")
 
     def to(found: Endpoint) -> Endpoint:
+        if found.secret == sealed:
+            # Our own earlier commit was applied, and we lost its result.
+            return found
         lives_until = old_secret_ends_at(found)
         if again and lives_until is None:
             raise NoOldSecret
@@ -208,7 +226,10 @@ async def rotate(
         )
 
     action = "webhooks.rotate-lost" if again else "webhooks.rotate"
-    return await _changed(context, merchant_id, endpoint_id, to, action, cause), secret
+    changed = await until_known(
+        context, lambda: _changed(context, merchant_id, endpoint_id, to, action, cause), UNKNOWN
+    )
+    return changed, secret
 
 
 async def end_old(context: Context, merchant_id: UUID, endpoint_id: UUID, cause: Cause | None = None) -> None:

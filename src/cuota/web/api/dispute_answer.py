@@ -15,6 +15,7 @@ from cuota.flows.context import Context
 from cuota.flows.dispute.answer_dispute import accept_dispute, appeal_dispute, submit_evidence
 from cuota.flows.dispute.read_dispute import order_of
 from cuota.flows.dispute.show_dispute import show_dispute
+from cuota.flows.lost_session import until_known
 from cuota.web import idempotent
 from cuota.web.api.dispute_json import dispute_detail
 from cuota.web.api.disputes import dispute_id_of
@@ -23,6 +24,7 @@ from cuota.web.body import parse_object, read_bytes, require_json
 from cuota.web.service import merchant_of, service_of
 from cuota.web.upload import upload_place
 
+UNKNOWN = "The database does not answer, and your call may have been applied. Read the dispute before you try again."
 Write = Callable[[Context, UUID, UUID, EvidenceBody], Awaitable[object]]
 
 
@@ -79,5 +81,9 @@ async def _written(request: Request, write: Write) -> Response:
 async def _shown(
     context: Context, merchant_id: UUID, dispute_id: UUID, warnings: list[dict[str, str]] | None = None
 ) -> bytes:
-    content = dispute_detail(await show_dispute(context, merchant_id, dispute_id))
+    # The call had its effect. A refusal here would free the Idempotency-Key, and a retry would have the effect again.
+    shown = await until_known(
+        context, lambda: show_dispute(context, merchant_id, dispute_id), UNKNOWN, lost=True
+    )
+    content = dispute_detail(shown)
     return encode({**content, "warnings": warnings} if warnings else content)
