@@ -26,7 +26,8 @@ from cuota.db.pool import BUSY, GONE
 from cuota.db.session import Session
 from cuota.db.vault import Vault
 from cuota.flows.afterwards import afterwards
-from cuota.flows.context import utc_now
+from cuota.flows.context import Context, utc_now
+from cuota.flows.lost_session import until_known
 from cuota.web.problem import MEDIA_TYPE, body_of, status_of
 from cuota.web.service import Service, service_of
 
@@ -48,7 +49,8 @@ def _key_of(request: Request) -> str | None:
     values = request.headers.getlist("idempotency-key")
     if not values:
         return None
-    key = values[0].strip()
+    # Only the white space that HTTP allows around a value. A bare `strip` would also accept a key with other characters around it.
+    key = values[0].strip(" \t")
     # The draft standard writes the key as a quoted string. An unquoted token counts as the same key.
     if len(key) >= 2 and key[0] == key[-1] == '"':
         key = key[1:-1]
@@ -123,18 +125,15 @@ async def answer(
         else:
             problem = _problem(request, service, refused)
             problem = seal.close(problem) if seal else problem
-            with afterwards("the answer for an Idempotency-Key"):
-                await idempotency.finish(pool, merchant_id, key, lease, status_of(refused), problem)
+            await _finish(service.context, merchant_id, Answer(key, lease, status_of(refused), problem))
         raise
     except BaseException:
         await _free(pool, merchant_id, key, lease)
         raise
     if not stored_by_run:
-        # A dry run, or a call that moves no money, has no transaction in which it could have stored the answer. If storing it fails,
-        # the caller still gets the answer. If that answer is lost too, the key is free again when the lease ends.
+        # A dry run, or a call that moves no money, has no transaction in which it could have stored the answer.
         stored = seal.close(content) if seal else content
-        with afterwards("the answer for an Idempotency-Key"):
-            await idempotency.finish(pool, merchant_id, key, lease, 200, stored)
+        await _finish(service.context, merchant_id, Answer(key, lease, 200, stored))
     return Response(content, media_type="application/json")
 
 
@@ -145,6 +144,18 @@ async def _claim(pool: Session, merchant_id: UUID, key: str, request_hash: bytes
         # The claim may be saved although its answer was lost. If it stayed, a retry would be refused until the lease ends.
         await _free(pool, merchant_id, key, lease)
         raise
+
+
+async def _finish(context: Context, merchant_id: UUID, answer: Answer) -> None:
+    """Store the answer, again after a lost session. If that fails, the caller still gets the answer, and the lease ends later."""
+
+    async def store() -> None:
+        await idempotency.finish(
+            context.pool.entry, merchant_id, answer.key, answer.lease, answer.status, answer.body
+        )
+
+    with afterwards("the answer for an Idempotency-Key"):
+        await until_known(context, store, "The answer may not have been stored.")
 
 
 async def _free(pool: Session, merchant_id: UUID, key: str, lease: UUID) -> None:

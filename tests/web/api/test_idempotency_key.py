@@ -147,6 +147,23 @@ async def test_a_claim_whose_session_was_lost_does_not_block_the_retry(own: Own)
     assert await orders_of(own.merchant) == 1
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("body", [{"url": "http://127.0.0.1:9/hook"}, {}])
+async def test_an_answer_whose_session_was_lost_while_it_was_stored_is_repeated(
+    own: Own, when: str, body: dict[str, Any]
+) -> None:
+    plain: Service = own.service.app.service
+    cut = CutPool(own, when, call="UPDATE idempotency_keys SET status")
+    own.service.app.service = replace(plain, context=replace(own.context, pool=cut))
+    raw = json.dumps(body).encode()
+    first = await create(own.merchant, "lost", raw, "/webhook-endpoints")
+    own.service.app.service = plain
+    assert cut.cut == 1
+    again = await create(own.merchant, "lost", raw, "/webhook-endpoints")
+    assert (again.status_code, again.content) == (first.status_code, first.content)
+    assert again.headers["idempotency-replayed"] == "true"
+
+
 async def test_after_a_day_the_key_can_be_used_again(merchant: Merchant) -> None:
     await claim(merchant, "k", idempotency.KEPT + timedelta(seconds=1), body=b"{}")
     assert (await create(merchant, "k")).status_code == 200
@@ -189,7 +206,9 @@ async def test_a_quoted_key_is_the_same_key(merchant: Merchant) -> None:
     assert again.headers["idempotency-replayed"] == "true"
 
 
-@pytest.mark.parametrize("key", [b"", b'""', b"k" * 256, "schl\u00fcssel".encode(), b"\xff", b"a\tb"])
+@pytest.mark.parametrize(
+    "key", [b"", b'""', b"k" * 256, "schl\u00fcssel".encode(), b"\xff", b"a\tb", b"k\xa0"]
+)
 async def test_an_unusable_key_is_a_bad_header(merchant: Merchant, key: bytes) -> None:
     headers = [(b"Content-Type", b"application/json"), (b"Idempotency-Key", key)]
     answer = await merchant.http.post("/order", content=BODY, headers=headers)
