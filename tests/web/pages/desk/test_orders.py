@@ -12,8 +12,10 @@ import pytest
 
 from cuota.core.order.event import EVENT_TYPES, EventSubject
 from cuota.core.order.movement import MovementKind, MovementRequest
+from cuota.core.plan.hardship import SmallerPayments
 from cuota.db.desk import orders as listing
 from cuota.flows.order.void_order import void_order
+from cuota.flows.plan.change_plan import agree_on_change, preview_change
 from cuota.flows.privacy.erase_consumer import erase_consumer
 from cuota.web.pages.desk import orders
 from cuota.web.pages.desk.order_view import EVENT_WORDS
@@ -206,6 +208,21 @@ async def test_the_page_of_an_order_shows_its_money_its_plan_its_items_and_its_h
         "4242",
     ):
         assert text in page.text, text
+
+
+async def test_the_page_of_an_order_counts_the_smaller_payments_of_a_plan_changed_in_hardship(
+    staff: Staff,
+) -> None:
+    order, context = await order_of(staff.shop), staff.service.context
+    await staff.shop.move(order, "capture", "100.00")
+    ids = staff.shop.merchant_id, UUID(order["orderId"])
+    request = SmallerPayments(6, 14, context.now().date() + timedelta(days=16))
+    mark = (await preview_change(context, *ids, request)).found.before.mark
+    await agree_on_change(context, *ids, request, by="Ana", reason="Lost her job", mark=mark)
+    await staff.enter()
+    page = await staff.open(f"/desk/orders/{order['orderId']}")
+    assert "1 of 7" in page.text
+    assert "7 of 7" in page.text
 
 
 def test_every_event_of_an_order_has_a_text() -> None:
