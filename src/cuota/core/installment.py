@@ -130,6 +130,14 @@ def owed(plan: Sequence[Installment]) -> list[Installment]:
     return [item for item in plan if not item.paid and item.total]
 
 
+def upcoming(plan: Sequence[Installment]) -> list[Installment]:
+    """Return the installments that are still to be paid, the earliest day first.
+
+    After a return notice, an installment may be due later than the one after it.
+    """
+    return sorted(owed(plan), key=lambda item: item.due_on)
+
+
 def lost(plan: Sequence[Installment]) -> int:
     """Return the unpaid amount of the written-off installments, in cents and including the fee."""
     return sum(item.total for item in owed(plan) if item.written_off_at is not None)

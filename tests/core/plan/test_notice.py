@@ -141,7 +141,7 @@ def test_if_a_refund_reduces_a_payment_during_its_charge_the_receipt_says_that_t
         (NoticeKind.DISPUTE_REJECTED, ("We decided for Alder & Oak", f"appeal once, until {day(TODAY)}")),
         (NoticeKind.DISPUTE_APPEALED, ("Alder & Oak has appealed", "nothing is charged meanwhile")),
         (NoticeKind.DISPUTE_ENDED, ("is closed", "$25.00 is refunded", "$15.00", day(date(2026, 12, 19)))),
-        (NoticeKind.RETURN_NOTED, ("sent your order A-7", f"waits until {day(TODAY)}, or until the refund")),
+        (NoticeKind.RETURN_NOTED, ("sent your order A-7", f"Your payment of $25.00 waits until {day(TODAY)}, or until the refund")),
     ],
 )  # fmt: skip
 def test_a_message_about_a_dispute_says_what_happened_and_the_deadline(

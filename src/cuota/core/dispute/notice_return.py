@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, tzinfo
 from uuid import UUID
 
 from cuota.core.dispute.return_notice import HOLD_FOR, ReturnNotice
-from cuota.core.installment import Installment, next_at, owed
+from cuota.core.installment import Installment, next_at, upcoming
 from cuota.core.order.event import Event
 from cuota.core.order.order import Order, Status
 from cuota.core.order.outcome import Outcome
@@ -46,14 +46,15 @@ def notice_return(
         raise Refused(Code.RETURN_NOT_POSSIBLE, "You have already told us that you sent this order back.")
     until = now + HOLD_FOR
     days, last_day = Days(zone), until.astimezone(zone).date()
-    scheduled = [item for item in owed(plan) if item.charge_at is not None and not item.failures]
+    scheduled = [item for item in upcoming(plan) if item.charge_at is not None and not item.failures]
     held = [item for item in scheduled[:1] if item.due_on < last_day]
     moved = tuple(
         replace(item, due_on=last_day, charge_at=days.charge_at(last_day), remind_at=days.remind_at(last_day, now))
         for item in held
     )  # fmt: skip
     after = {item.number: item for item in (*plan, *moved)}
-    first = (held or owed(plan) or plan)[0]
+    # If no payment waits, the message has no amount.
+    waiting = [(item.number, item.total) for item in held] or [(plan[0].number, 0)]
     return Outcome(
         order=replace(order, collect_at=next_at(list(after.values())), return_hold_until=until),
         installments=moved,
@@ -61,7 +62,7 @@ def notice_return(
             return_id, carrier, tracking, now, until,
             held[0].number if held else None, held[0].due_on if held else None,
         ),
-        notices=(Notice(new_id(), NoticeKind.RETURN_NOTED, first.number, first.total, last_day, now),),
+        notices=(Notice(new_id(), NoticeKind.RETURN_NOTED, *waiting[0], last_day, now),),
         events=(Event("return.noticed", order.refundable, str(return_id)),),
         at=now,
     )  # fmt: skip

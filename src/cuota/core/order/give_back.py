@@ -7,7 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from cuota.core import money
-from cuota.core.installment import Cut, Installment, owed
+from cuota.core.installment import Cut, Installment, upcoming
 from cuota.core.order.job import CardRefund
 from cuota.core.order.order import Order
 from cuota.core.plan.notice import Notice, NoticeKind, PlanStanding
@@ -36,7 +36,7 @@ def changed(before: Sequence[Installment], after: Sequence[Installment]) -> tupl
 
 def standing(plan: Sequence[Installment], back: dict[UUID, int] | None = None) -> PlanStanding:
     """Return the state of a plan for a notice. `back` is the amount refunded to the card of each charge."""
-    left = tuple((item.due_on, item.total) for item in owed(plan))
+    left = tuple((item.due_on, item.total) for item in upcoming(plan))
     return PlanStanding(left, tuple((back or {}).items()))
 
 

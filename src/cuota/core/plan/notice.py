@@ -36,7 +36,7 @@ class NoticeKind(StrEnum):
     )
     DISPUTE_APPEALED = "dispute_appealed"  # the merchant appealed the decision
     DISPUTE_ENDED = "dispute_ended"  # the dispute was closed; `standing` has the amounts that go back, and the days of the next payments
-    RETURN_NOTED = "return_noted"  # the goods are on their way back; the next payment waits until `day`
+    RETURN_NOTED = "return_noted"  # the goods are on their way back; the payment of `amount` waits until `day`, or none if `amount` is 0
     PLAN_CHANGED = "plan_changed"  # the operator agreed with the consumer on another plan; `standing` has the new payments
     REVIEW_APPROVED = (
         "review_approved"  # a person approved the order; the consumer may confirm it until the checkout ends

@@ -239,11 +239,12 @@ def _dispute_ended(notice: Notice, about: About) -> Words:
 
 
 def _return_noted(notice: Notice, about: About) -> Words:
-    text = (
-        f"Thank you: we told {about.merchant} that you sent your {about.order_alone} back. Your next payment waits until"
-        f" {day(notice.day)}, or until the refund. Your plan: {about.page}"
-    )
-    return Words("Your next payment waits for the refund", text)
+    told = f"Thank you: we told {about.merchant} that you sent your {about.order_alone} back."
+    if not notice.amount:  # no payment is due so soon that it waits
+        return Words("Thank you for sending it back", f"{told} Your plan: {about.page}")
+    waits = f"Your payment of {about.shown(notice.amount)} waits"
+    text = f"{told} {waits} until {day(notice.day)}, or until the refund. Your plan: {about.page}"
+    return Words(f"{waits} for the refund", text)
 
 
 def _plan_changed(notice: Notice, about: About) -> Words:

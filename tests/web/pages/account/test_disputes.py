@@ -210,22 +210,6 @@ async def test_a_form_of_another_site_is_refused(consumer: Consumer, shop: Merch
     assert await disputes_of(plan) == []
 
 
-async def test_returned_goods_hold_the_next_payment(consumer: Consumer, shop: Merchant) -> None:
-    plan = await consumer.buy_at(shop)
-    await consumer.enter()
-    page = await consumer.open(plan.path)
-    assert "I sent it back" in page.text
-    action, held = await form_of(consumer, f"{plan.path}/return", "return")
-    answer = await consumer.http.post(action, data=held | {"carrier": "UPS", "tracking": ""})
-    assert answer.status_code == 400
-    assert "printable characters" in answer.text
-    for _ in range(2):
-        answer = await consumer.http.post(action, data=held | {"carrier": "UPS", "tracking": "1Z999"})
-        page = await consumer.open(answer.headers["location"])
-        assert "Your next payment waits for the refund" in page.text
-        assert "You sent it back with UPS, number 1Z999" in page.text
-
-
 async def files_stored(plan: Plan) -> int:
     pool = plan.shop.service.context.pool
     sql = "SELECT count(*) AS files FROM dispute_files WHERE merchant_id = $1"

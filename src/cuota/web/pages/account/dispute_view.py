@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from cuota.core.dates import day
 from cuota.core.dispute.answer import require_appeal
 from cuota.core.dispute.dispute import (
     Dispute,
@@ -73,7 +74,11 @@ def return_notice_words(detail: PlanDetail, notice: ReturnNotice) -> str:
         return f"{text} The refund came on {day_there(notice.ended_at, zone)}."
     if any(change.changed_at >= notice.noticed_at for change in detail.changes):
         return f"{text} Your payments are due on the new dates that we agreed on with you."
-    return f"{text} Your next payment waits until {day_there(notice.hold_until, zone)}, or until the refund."
+    item = next((each for each in detail.shown.plan if each.number == notice.installment), None)
+    if item is None or item.state != "scheduled" or detail.shown.order.paused_at is not None:
+        return text
+    waits = f"Your payment of {amount(detail.shown, item.total)} waits until {day(item.due_on)}"
+    return f"{text} {waits}, or until the refund."
 
 
 def state_word(dispute: Dispute) -> str:

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.checkout.card import card_name
-from cuota.core.installment import Installment, owed, plan_state
+from cuota.core.installment import Installment, plan_state, upcoming
 from cuota.core.plan.agreement import accepted_text
 from cuota.core.refusal import Refused
 from cuota.db.checkout import remembered
@@ -143,7 +143,7 @@ async def plan(request: Request, known: Known, detail: PlanDetail) -> Response:
 def _now(request: Request, detail: PlanDetail) -> PageContext:
     """Return the values for the part of the page with the next payment and the consumer's possible actions."""
     shown, now = detail.shown, service_of(request).context.now()
-    waiting = owed(shown.plan)
+    waiting = upcoming(shown.plan)
     late = [item for item in waiting if item.failures]
     if waiting and shown.order.paused_at is not None:
         return {"title": "Payments are paused", "texts": [PAUSED], "busy": False, "pay": None}

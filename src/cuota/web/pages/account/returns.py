@@ -24,7 +24,7 @@ async def show(request: Request, known: Known, detail: PlanDetail) -> Response:
 def _form(
     request: Request, known: Known, detail: PlanDetail, errors: dict[str, str], notice: str | None
 ) -> Response:
-    lead = f"Tell {detail.shown.merchant} how, and your next payment waits up to 21 days for the refund."
+    lead = f"Tell {detail.shown.merchant} how. If your next payment is due within 21 days, it waits for the refund until then."
     context = {
         **common(request, known.visit.secret, "I sent it back", lead, known),
         "address": plan_path(detail),

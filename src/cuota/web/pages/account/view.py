@@ -13,7 +13,7 @@ from starlette.requests import Request
 from cuota.core import money
 from cuota.core.checkout.card import card_name
 from cuota.core.dates import day, moment
-from cuota.core.installment import Installment, owed, plan_state
+from cuota.core.installment import Installment, owed, plan_state, upcoming
 from cuota.db.plan.accounts import Less, PlanDetail, Return, ShownPlan
 from cuota.flows.checkout.allow_card import OTHER_CARD
 from cuota.flows.plan import manage_plan
@@ -50,7 +50,7 @@ TOLD = {
     "paused": (manage_plan.PAUSED, "calm"),
     "partly": (manage_plan.PARTLY, "error"),
     "not-all": (manage_plan.NOT_ALL, "error"),
-    "sent-back": ("Thank you. Your next payment waits for the refund.", "done"),
+    "sent-back": ("Thank you. We told the shop that you sent it back.", "done"),
     "card": ("Your new card pays from now on.", "done"),
     "card-paid": ("Your new card pays from now on. The overdue amount is paid.", "done"),
     "card-busy": ("Your new card pays from now on. We are charging the overdue amount to it now.", "calm"),
@@ -107,7 +107,7 @@ def day_there(at: datetime, zone: str, *, year: bool = False) -> str:
 
 def next_words(shown: ShownPlan, now: datetime) -> str:
     """Return one line about the next payment."""
-    waiting = owed(shown.plan)
+    waiting = upcoming(shown.plan)
     if shown.order.charging is not None:
         return "A payment is being made right now."
     if not waiting:
