@@ -23,6 +23,7 @@ from cuota.core.dispute.return_notice import ReturnNotice
 from cuota.core.installment import Installment, next_at
 from cuota.core.order import posting
 from cuota.core.order.event import Event
+from cuota.core.order.give_back import standing
 from cuota.core.order.job import CardRefund
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
@@ -178,13 +179,24 @@ def closed(dispute: Dispute, outcome: DisputeOutcome, now: datetime) -> Dispute:
 def after_refund(
     outcome: Outcome, plan: Sequence[Installment], claims: Claims | None, amount: int, cause: UUID
 ) -> Outcome:
-    """Complete the outcome of a refund of `amount`: the refund reduces the consumer's dispute, and ends a return hold."""
+    """Complete the outcome of a refund of `amount`: the refund reduces the consumer's dispute, and ends a return hold.
+
+    The refund's message has the days on which the payments are charged after that.
+    """
     if claims is None:
         return outcome
     done = shrink(outcome, plan, claims, amount, cause)
-    if claims.returned is None:
-        return done
-    ended, moved = end_hold(claims.returned, planned(plan, done.installments), claims.zone, done.at)
+    if claims.returned is not None:
+        done = _end_hold(done, plan, claims, claims.returned)
+    left = standing(planned(plan, done.installments)).left
+    told = tuple(
+        replace(each, standing=each.standing and replace(each.standing, left=left)) for each in done.notices
+    )
+    return replace(done, notices=told)
+
+
+def _end_hold(done: Outcome, plan: Sequence[Installment], claims: Claims, notice: ReturnNotice) -> Outcome:
+    ended, moved = end_hold(notice, planned(plan, done.installments), claims.zone, done.at)
     changes = _merged(done.installments, moved)
     order = replace(done.order, return_hold_until=None, collect_at=next_at(planned(plan, changes)))
     return replace(done, order=order, installments=changes, returned=ended)
