@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from cuota.db.verify.recalculate import verify
 from cuota.flows.dispute.answer_dispute import accept_dispute, withdraw_dispute
 from cuota.flows.dispute.close_disputes import settle_due_disputes
+from cuota.flows.dispute.notice_return import notice_return
 from cuota.flows.order.return_money import return_money
 from cuota.rails.card.protocol import CardAnswer, ChargeRequest
 from cuota.work.due_orders import settle_due_orders
@@ -109,3 +111,23 @@ async def test_a_dispute_that_opens_during_the_look_up_stops_the_request(own: Ow
     own.service.clock.ahead += timedelta(seconds=16)
     await settle_due_orders(with_rail(own.context, Slow(own.context.rails.card)))
     assert (await at_the_network(own))[0] == [2500]
+
+
+@pytest.mark.parametrize("way", ["return notice", "dispute"])
+async def test_a_payment_that_was_moved_during_its_charge_is_not_overdue_when_the_card_declines(
+    own: Own, way: str
+) -> None:
+    order = await unsent(own, arrives=True, scheduled=True, card="4000 0000 0000 0341")
+    shop = own.auto_merchant
+    if way == "dispute":
+        dispute = await disputed(shop, order, 4000)
+        own.service.clock.ahead += timedelta(days=3)
+        await withdraw_dispute(own.context, shop.merchant_id, dispute.dispute_id)
+    else:
+        await notice_return(own.context, shop.merchant_id, UUID(order["orderId"]), "UPS", "1Z999")
+    moved = await second(own, order)
+    await work(own)
+    assert (await agreed_of(own, order)).order.charging is None
+    after = await second(own, order)
+    assert (after.state, after.due_on, after.charge_at) == ("scheduled", moved.due_on, moved.charge_at)
+    assert (await verify(own.context.pool)).disagreements == []

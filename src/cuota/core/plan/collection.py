@@ -215,13 +215,15 @@ def failed(
 ) -> Outcome:
     """Record that the card declined. A scheduled charge is retried later, or the consumer is asked for another card.
 
-    A charge that the consumer started on the page changes nothing in the plan: the page shows the decline.
+    A charge that the consumer started on the page changes nothing in the plan: the page shows the decline. Neither does a scheduled
+    charge of a payment that a dispute or a return notice has moved to a later time since: the payment is charged then.
     """
     assert order.charging == charge.charge_id
     settled = Settled(charge.charge_id, JobState.FAILED, reason)
     item = plan[charge.installment - 1]
+    moved = item.charge_at is not None and item.charge_at > now
     # Nothing becomes overdue while the order is disputed.
-    if charge.origin is not Origin.SCHEDULE or not item.total or order.paused_at is not None:
+    if charge.origin is not Origin.SCHEDULE or not item.total or order.paused_at is not None or moved:
         return replace(with_changes(order, plan, [], now=now, charging=False), charge_settled=settled)
     final = is_hard(reason) or item.failures >= len(RETRIES)
     again = None if final else now + RETRIES[item.failures]
