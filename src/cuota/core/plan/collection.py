@@ -150,6 +150,14 @@ def begin(
     return Outcome(order=charging, charge=charge, at=now)
 
 
+def outdated(order: Order, plan: Sequence[Installment], charge: Charge) -> bool:
+    """Return whether a charge in progress takes another amount than is owed now, or is made during a dispute.
+
+    If such a charge still waits for the consumer to confirm it, it is canceled.
+    """
+    return order.paused_at is not None or plan[charge.installment - 1].total != charge.amount
+
+
 def give_up(
     order: Order,
     plan: Sequence[Installment],

@@ -127,7 +127,13 @@ async def ask_for(
 async def finish_collection(
     context: Context, merchant_id: UUID, order_id: UUID, pending: PendingCharge
 ) -> bool:
-    """Look up a charge without an answer, as a background job. Returns False if the card rail still has no answer."""
+    """Look up a charge without an answer, as a background job. Returns False if the card rail still has no answer.
+
+    A charge that waits for the consumer to confirm it is canceled if a void, refund or dispute has changed its payment.
+    """
+    agreed = await plans.read(context.pool, merchant_id, order_id)
+    if agreed is not None and collection.outdated(agreed.order, agreed.plan, pending.charge):
+        await give_up_collection(context, merchant_id, order_id, pending)
     record = _recorder(context, merchant_id, order_id, pending.charge)
     asked = charge_card.request_again(pending, merchant_id, order_id)
     allow = _allow_repeat(context, merchant_id, order_id, pending.charge)
@@ -195,7 +201,7 @@ async def look_at_collection(
 async def give_up_collection(
     context: Context, merchant_id: UUID, order_id: UUID, pending: PendingCharge
 ) -> None:
-    """Cancel a charge that waits for the consumer, who wants to use another card, and record how it ended."""
+    """Cancel a charge that waits for the consumer to confirm it, and record how it ended."""
     record = _recorder(context, merchant_id, order_id, pending.charge)
     await charge_card.give_up(context, charge_card.request_again(pending, merchant_id, order_id), record)
 

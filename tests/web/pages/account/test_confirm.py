@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import pytest
 
+from cuota.db.plan.charges import pending as pending_charge
+from cuota.flows.plan.collect_installments import finish_collection
+from support.disputes import disputed
 from support.makers import Merchant, Running
 from support.pages.consumer import Consumer, Plan
 from support.pages.visitor import CARD_THAT_PAYS, Page, charges
@@ -78,3 +83,51 @@ async def test_a_new_card_for_an_overdue_payment_leads_to_the_bank_too(
         page = await answer(consumer, bank, given)
     assert ("Your payment went through" in page.text) is (given == "confirm")
     assert ("declined by its bank" in page.text) is (given == "refuse")
+
+
+@pytest.mark.parametrize("refunded", ["60.00", "100.00"])
+async def test_a_payment_that_a_refund_made_smaller_is_canceled_before_the_consumer_confirms_it(
+    service: Running, consumer: Consumer, shop: Merchant, refunded: str
+) -> None:
+    plan, _, bank = await confirming(consumer, shop)
+    assert (await shop.move(plan.order, "refund", refunded)).status_code == 200
+    page = await consumer.open(plan.path)
+    assert TITLE not in page.text
+    assert "Your plan has changed" in page.text
+    await answer(consumer, bank, "confirm")
+    assert [row[1] for row in await charges(service, plan.order)] == [True, False]
+
+
+async def test_a_refund_that_leaves_the_payment_as_it_is_does_not_cancel_it(
+    service: Running, consumer: Consumer, shop: Merchant
+) -> None:
+    plan, _, bank = await confirming(consumer, shop)
+    assert (await shop.move(plan.order, "refund", "50.00")).status_code == 200
+    assert TITLE in (await consumer.open(plan.path)).text
+    assert "Your payment went through" in (await answer(consumer, bank, "confirm")).text
+    assert [row[:2] for row in await charges(service, plan.order)] == [(2500, True), (2500, True)]
+
+
+async def test_a_payment_is_canceled_when_its_order_is_disputed_before_the_consumer_confirms_it(
+    service: Running, consumer: Consumer, shop: Merchant
+) -> None:
+    plan, _, bank = await confirming(consumer, shop)
+    await disputed(shop, plan.order, 4000)
+    page = await consumer.open(plan.path)
+    assert TITLE not in page.text
+    assert "Payments are paused while a dispute about this order is open. Nothing was charged." in page.text
+    await answer(consumer, bank, "confirm")
+    assert [row[1] for row in await charges(service, plan.order)] == [True, False]
+
+
+async def test_the_worker_cancels_it_while_the_consumer_is_at_the_bank(
+    service: Running, consumer: Consumer, shop: Merchant
+) -> None:
+    plan, _, bank = await confirming(consumer, shop)
+    assert (await shop.move(plan.order, "refund", "60.00")).status_code == 200
+    ids = shop.merchant_id, UUID(plan.order["orderId"])
+    pending = await pending_charge(service.context.pool, *ids)
+    assert pending is not None
+    assert await finish_collection(service.context, *ids, pending)
+    await answer(consumer, bank, "confirm")
+    assert [row[1] for row in await charges(service, plan.order)] == [True, False]

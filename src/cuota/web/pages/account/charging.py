@@ -9,8 +9,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.checkout.card import card_name
+from cuota.core.plan.collection import outdated
 from cuota.db.plan import charges
 from cuota.db.plan.accounts import PlanDetail
+from cuota.db.plan.charges import PendingCharge
 from cuota.flows.plan.collect_installments import give_up_collection, look_at_collection
 from cuota.flows.plan.manage_plan import find_plan
 from cuota.web.pages.account.view import amount
@@ -34,11 +36,14 @@ _PAUSED = (
 async def charging(request: Request, known: Known, detail: PlanDetail) -> PageContext | Response:
     """Ask the card rail about the charge in progress.
 
-    Return the values for the plan's page, or a redirect to that page if the charge has ended.
+    A charge that waits for the consumer to confirm it is canceled if a void, refund or dispute has changed its payment. Return the values for the plan's page, or a redirect to that page if the charge has ended.
     """
     context, shown = service_of(request).context, detail.shown
     ids = (shown.order.merchant_id, shown.order.order_id)
     pending = await charges.pending(context.pool, *ids)
+    late = pending is not None and outdated(shown.order, shown.plan, pending.charge)
+    if pending is not None and late:
+        await give_up_collection(context, *ids, pending)
     bank = await look_at_collection(context, *ids, pending) if pending else None
     if pending is not None and bank is not None:
         card = card_name(pending.charge.card_brand, pending.charge.card_last4)
@@ -53,12 +58,24 @@ async def charging(request: Request, known: Known, detail: PlanDetail) -> PageCo
             "goes": goes,
         }
     if pending is not None and await charges.pending(context.pool, *ids) is None:
-        after = await find_plan(context, known.consumer_id, *ids) or detail
-        paid = after.shown.plan[pending.charge.installment - 1].paid
-        unsent = await charges.never_sent(context.pool, *ids, pending.charge.charge_id)
-        return see_other(plan_path(detail, "paid" if paid else "declined" if unsent is None else "unsent"))
+        return see_other(plan_path(detail, await _ended(request, known, detail, pending, late=late)))
     text = _WORKING if shown.order.paused_at is None else _PAUSED
     return {"title": "A payment is being made right now", "texts": [text], "busy": True, "bank": None}
+
+
+async def _ended(
+    request: Request, known: Known, detail: PlanDetail, pending: PendingCharge, *, late: bool
+) -> str:
+    """Return the value of `said` for a charge that has ended. `late`: its payment had changed before."""
+    context, ids = service_of(request).context, (detail.shown.order.merchant_id, detail.shown.order.order_id)
+    after = await find_plan(context, known.consumer_id, *ids) or detail
+    if after.shown.plan[pending.charge.installment - 1].paid:
+        return "paid"
+    if await charges.never_sent(context.pool, *ids, pending.charge.charge_id) is not None:
+        return "unsent"
+    if late:
+        return "changed" if after.shown.order.paused_at is None else "paused"
+    return "declined"
 
 
 @of_plan
