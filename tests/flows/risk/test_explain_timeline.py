@@ -10,6 +10,7 @@ import pytest
 from cuota.core.plan.hardship import PausePlan
 from cuota.flows.plan.change_plan import agree_on_change, preview_change
 from cuota.flows.risk.explain_order import explain_order, explain_plan
+from support.disputes import charged_back, network_decides
 from support.own_service import Own
 
 
@@ -76,3 +77,20 @@ async def test_the_day_of_the_agreement_is_in_the_time_zone_of_the_plan(own: Own
         )
     told = await explain_plan(own.context, order_id)
     assert "agreed to on Thu, Nov 26, 2026." in told.lines[0]
+
+
+async def test_the_plan_says_that_a_card_that_lost_a_chargeback_is_not_charged_any_more(
+    own: Own, order_id: UUID
+) -> None:
+    order = {"orderId": str(order_id)}
+    assert any("the card will be charged on" in line for line in await plan_lines(own, order_id))
+    dispute = await charged_back(own.merchant, order, 2500)
+    await network_decides(own.merchant, order, dispute, for_consumer=True)
+    lines = await plan_lines(own, order_id)
+    assert not any("the card will be charged on" in line for line in lines)
+    asked = [line for line in lines if line.endswith("the consumer must give another card.")]
+    assert len(asked) == 3
+
+
+async def plan_lines(own: Own, order_id: UUID) -> list[str]:
+    return (await explain_plan(own.context, order_id)).lines

@@ -12,6 +12,7 @@ from cuota.core import money
 from cuota.core.dates import day
 from cuota.core.instant import timestamp
 from cuota.core.order.order import Status
+from cuota.core.plan.collection import needs_card
 from cuota.core.risk.approvals import read_fields
 from cuota.core.risk.decision import Decision, score_parts
 from cuota.core.risk.explanation import because, explain
@@ -19,7 +20,7 @@ from cuota.core.wire.script_json import for_scripts
 from cuota.db.checkout import consumers
 from cuota.db.order import story
 from cuota.db.order.story import Charged, Story
-from cuota.db.plan import plan_changes
+from cuota.db.plan import plan_changes, plans
 from cuota.db.risk import decisions, reviews
 from cuota.db.risk.decisions import Made
 from cuota.db.risk.reviews import ReviewedOrder
@@ -122,6 +123,8 @@ async def explain_plan(context: Context, named: str | UUID) -> Explanation:
             f"Order {order_id} has no plan: its status is {order.status}. `cuota explain order {order_id}` says why."
         )
     made = await decisions.read_of_order(context.pool, order.merchant_id, order_id)
+    agreed_plan = await plans.read(context.pool, order.merchant_id, order_id)
+    card_ended = agreed_plan is not None and (agreed_plan.ended or needs_card(found.plan))
 
     def cents(amount: int) -> str:
         return money.shown(amount, order.currency)
@@ -132,7 +135,7 @@ async def explain_plan(context: Context, named: str | UUID) -> Explanation:
         f"Plan of order {order_id} at {found.merchant}{agreed}.",
         f"Total: {cents(owed)} ({cents(order.amount)} ordered, minus {cents(order.voided + order.refunded)} voided or refunded).",
         f"Fees for the plan: {cents(order.fee - order.fee_returned)}.",
-        *(f"  {item.number}. {installment_line(item, found)}" for item in found.plan),
+        *(f"  {item.number}. {installment_line(item, found, needs_card=card_ended)}" for item in found.plan),
     ]
     changes = await plan_changes.of_order(context.pool, order.merchant_id, order_id)
     lines += [line for each in changes for line in change_lines(each)]

@@ -11,8 +11,11 @@ from cuota.core.instant import timestamp
 from cuota.db.order.story import Story
 
 
-def installment_line(item: Installment, found: Story) -> str:
-    """Return an installment in one line: its amount, its day, and its result."""
+def installment_line(item: Installment, found: Story, *, needs_card: bool) -> str:
+    """Return an installment in one line: its amount, its day, and its result.
+
+    `needs_card`: the plan's card is not charged any more, as the consumer's page says.
+    """
     currency = found.order.currency
     text = f"{money.shown(item.total, currency)}, due {day(item.due_on, year=True)}: "
     paid = next((each for each in found.charged if each.charge_id == item.charge_id), None)
@@ -35,7 +38,9 @@ def installment_line(item: Installment, found: Story) -> str:
         return f"{text}paused while a dispute is open."
     tries = "1 charge" if item.failures == 1 else f"{item.failures} charges"
     failed = f"{tries} failed; " if item.failures else ""
-    return f"{text}{failed}{f'the card will be charged on {timestamp(item.charge_at)}' if item.charge_at else 'the consumer must give another card'}."
+    if item.charge_at is None or needs_card:
+        return f"{text}{failed}the consumer must give another card."
+    return f"{text}{failed}the card will be charged on {timestamp(item.charge_at)}."
 
 
 def installment_facts(item: Installment) -> dict[str, Any]:
