@@ -36,7 +36,8 @@ _PAUSED = (
 async def charging(request: Request, known: Known, detail: PlanDetail) -> PageContext | Response:
     """Ask the card rail about the charge in progress.
 
-    A charge that waits for the consumer to confirm it is canceled if a void, refund or dispute has changed its payment. Return the values for the plan's page, or a redirect to that page if the charge has ended.
+    A charge that waits for the consumer to confirm it is canceled if a void, refund or dispute has changed its payment. Return the
+    values for the plan's page, or a redirect to that page if the charge has ended.
     """
     context, shown = service_of(request).context, detail.shown
     ids = (shown.order.merchant_id, shown.order.order_id)
