@@ -120,12 +120,18 @@ async def answer(
     try:
         content = await run(keep)
     except Refused as refused:
+        # The flows use this code if the lease was lost.
+        lost = refused.code is Code.IDEMPOTENCY_IN_PROGRESS
         if refused.code in NOT_KEPT:
             await _free(pool, merchant_id, key, lease)
         else:
             problem = _problem(request, service, refused)
             problem = seal.close(problem) if seal else problem
-            await _finish(service.context, merchant_id, Answer(key, lease, status_of(refused), problem))
+            refusal = Answer(key, lease, status_of(refused), problem)
+            lost = not await _finish(service.context, merchant_id, refusal)
+        if lost:
+            # This process stood still, and a retry ran the request. Perhaps our refusal is only about what the retry has applied.
+            return await _earlier(service, merchant_id, key, request_hash, seal)
         raise
     except BaseException:
         await _free(pool, merchant_id, key, lease)
@@ -146,16 +152,22 @@ async def _claim(pool: Session, merchant_id: UUID, key: str, request_hash: bytes
         raise
 
 
-async def _finish(context: Context, merchant_id: UUID, answer: Answer) -> None:
-    """Store the answer, again after a lost session. If that fails, the caller still gets the answer, and the lease ends later."""
+async def _finish(context: Context, merchant_id: UUID, answer: Answer) -> bool:
+    """Store the answer, again after a lost session. Return False if the lease was lost.
+
+    If storing the answer fails, the caller still gets the answer, and the lease ends later.
+    """
+    held = True
 
     async def store() -> None:
-        await idempotency.finish(
+        nonlocal held
+        held = await idempotency.finish(
             context.pool.entry, merchant_id, answer.key, answer.lease, answer.status, answer.body
         )
 
     with afterwards("the answer for an Idempotency-Key"):
         await until_known(context, store, "The answer may not have been stored.")
+    return held
 
 
 async def _free(pool: Session, merchant_id: UUID, key: str, lease: UUID) -> None:

@@ -27,7 +27,7 @@ RETURNING 1
 _READ = """SELECT request_hash, status, body, lease_ends_at FROM idempotency_keys
     WHERE merchant_id = $1 AND key = $2"""
 _FINISH = """UPDATE idempotency_keys SET status = $4::smallint, body = $5
-    WHERE merchant_id = $1 AND key = $2 AND lease = $3 AND status IS NULL"""
+    WHERE merchant_id = $1 AND key = $2 AND lease = $3 AND (status IS NULL OR body = $5) RETURNING 1"""
 _RELEASE = (
     "DELETE FROM idempotency_keys WHERE merchant_id = $1 AND key = $2 AND lease = $3 AND status IS NULL"
 )
@@ -68,9 +68,12 @@ async def read(session: Session, merchant_id: UUID, key: str, request: bytes) ->
 
 async def finish(
     session: Session, merchant_id: UUID, key: str, lease: UUID, status: int, body: bytes
-) -> None:
-    """Store a response that moved no money. Other responses are stored together with the money (`db/order/outcomes`)."""
-    await session.fetchrow(_FINISH, merchant_id, key, lease, status, body)
+) -> bool:
+    """Store a response that moved no money. Other responses are stored together with the money (`db/order/outcomes`).
+
+    A second call stores nothing new. Return False if the lease was lost: the key has, or will have, the response of a retry.
+    """
+    return await session.fetchrow(_FINISH, merchant_id, key, lease, status, body) is not None
 
 
 async def release(session: Session, merchant_id: UUID, key: str, lease: UUID) -> None:
