@@ -124,6 +124,10 @@ class Page:
                 return action, fields
         raise AssertionError(f"{self.heading!r} has no form for {step}: {self.text[:200]}")
 
+    def has_form(self, step: str) -> bool:
+        """Return whether the page has the form of a step."""
+        return any(urlsplit(action).path.endswith(f"/{step}") for action, _ in self.seen.forms)
+
     def link(self, words: str) -> str:
         """Return the address of the link with these words."""
         return next(href for href, text in self.seen.links.items() if words in text)
