@@ -47,7 +47,7 @@ _DUE = """SELECT (SELECT count(*) FROM orders, sandbox_clock WHERE due_at <= clo
 _UNSENT = "SELECT count(*) FROM deliveries WHERE state = 'pending'"
 _EVENTS = """SELECT 'evt_' || replace(order_id::text, '-', '') || '_' || sequence, type, coalesce(state, 'missing')
     FROM events LEFT JOIN deliveries USING (merchant_id, order_id, sequence) ORDER BY order_id, sequence"""
-# One charge that succeeded per installment and attempt, and one text of a kind per installment and day.
+# An installment is charged once in a day.
 _DOUBLED = """SELECT 'charge of installment ' || installment || ' of order ' || order_id, count(*) FROM charges
     WHERE state = 'succeeded' GROUP BY order_id, installment, amount, merchant_id, created_at::date HAVING count(*) > 1"""
 
@@ -60,7 +60,6 @@ class Upgrade:
     new: InstalledRelease
     balancer: Balancer
     shops: list[Shop]
-    place: Path
 
     def phase(self, name: str, machines: list[str], seconds: float, *, weeks: bool = False) -> None:
         """Serve the shops with these machines for this long. With `weeks`, the clock then goes on by two weeks."""
@@ -177,7 +176,7 @@ def upgraded(old_folder: Path, seconds: float, seed: int) -> list[str]:
             with old.serving(port + 3, place / "old 1") as parent:
                 with old.serving(port + 4, place / "old 2"):
                     balancer.machines = [first, second]
-                    run = Upgrade(old, new, balancer, shops(old, balancer.url, receiver.url, seed), place)
+                    run = Upgrade(old, new, balancer, shops(old, balancer.url, receiver.url, seed))
                     run.phase("earlier release", [first, second], seconds)
                     with run.loaded():
                         print(new.command("migrate").strip(), flush=True)
