@@ -27,6 +27,7 @@ from support.webhook.listeners import hooked
 FILL = """INSERT INTO deliveries (merchant_id, order_id, sequence, receiver, position, url, host, state, try_at, created_at)
     SELECT $1, gen_random_uuid(), 1, $2, n, 'https://shop' || n || '.example/', 'shop' || n || '.example', 'pending',
         now() - interval '1 hour', now() FROM generate_series(1, $3::integer) n"""
+FEED = "INSERT INTO feeds (merchant_id, last_position) VALUES ($1, 0) ON CONFLICT DO NOTHING"
 MANY = 3 * MOST_LANES + 7
 # The rows that a search reads of each queue.
 EACH = 3
@@ -38,6 +39,8 @@ HOSTILE, OTHER = UUID(int=1), UUID(int=2)
 
 async def fill(post: Post, merchant: Merchant, count: int) -> None:
     async with post.own.owner() as owner:
+        # A merchant with deliveries has a feed. On a Citus cluster, the search begins with the feeds.
+        await owner.execute(FEED, merchant.merchant_id)
         await owner.execute(FILL, merchant.merchant_id, OWN_ADDRESS, count)
 
 
