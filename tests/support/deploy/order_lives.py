@@ -1,4 +1,4 @@
-"""Orders that live through an upgrade: each is created, approved, captured and refunded in steps, between which releases may change."""
+"""Orders that live through an upgrade: each is created, approved, captured and refunded in steps, and the release may change between two steps."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any
 
 import httpx
 
 from cuota.commands.checkout_walker import walk
+from cuota.core import money
 from support.deploy.machines import ORDER
 
 # What a chargeback took back, or may take back, cannot be refunded.
@@ -49,7 +49,6 @@ class Shop:
     lives: list[OrderLife] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     calls: int = 0
-    unsure: int = 0
 
     def __post_init__(self) -> None:
         self._http = httpx.Client(
@@ -134,7 +133,7 @@ class Shop:
         """Compare the order with what its merchant was told."""
         found = self._asked("GET", f"/order/{life.order}", None, None)
         for name in ("captured", "refunded", "voided"):
-            cents = int(Decimal(str(found.get(f"{name}Amount", 0))) * 100)
+            cents = money.cents_of(str(found[f"{name}Amount"]))
             # A lost chargeback counts as a refund.
             lost = cents - life.refunded if name == "refunded" and life.card == DISPUTED else 0
             if lost < 0 or cents - lost != getattr(life, name):
@@ -142,7 +141,7 @@ class Shop:
 
     def _twice(self, life: OrderLife, call: str, cents: int) -> None:
         key = secrets.token_hex(8)
-        body = {"amount": f"{cents // 100}.{cents % 100:02d}", "merchantReference": key}
+        body = {"amount": money.text_of(cents), "merchantReference": key}
         path = f"/order/{life.order}/{call}"
         first, second = (self._asked("POST", path, body, key) for _ in range(2))
         if first != second:
@@ -164,7 +163,6 @@ class Shop:
                     return dict(answer.json())
             if status not in {0, 409, 503} or time.monotonic() > until:
                 raise AssertionError(f"{method} {path} was answered {status} {text}")
-            self.unsure += 1
             time.sleep(0.2)
 
 

@@ -11,6 +11,7 @@ from uuid import UUID
 
 import httpx
 
+from cuota.core import money
 from cuota.db.plan import plans
 from cuota.db.plan.plans import Agreed
 from support.makers import Merchant, make_merchant
@@ -29,11 +30,6 @@ CARDS = ("4242 4242 4242 4242",) * 4 + (
 # Time zones from Hawaii to the east coast, one of them without daylight saving.
 STATES = {"HI": "96813", "CA": "94103", "NY": "10001", "AZ": "85001", "AK": "99501"}
 AMOUNTS = (10_001, 3_503, 10_000, 401)
-
-
-def dollars(cents: int) -> str:
-    """Return an amount as a merchant sends it."""
-    return f"{cents // 100}.{cents % 100:02d}"
 
 
 @dataclass
@@ -115,9 +111,9 @@ async def _ordered(
     fee = dice.choice([0, 0, 0, 1, dice.randint(0, amount // 20)])
     more = callback(receiver.url)
     if fee:
-        more["merchantFeeForPaymentPlan"] = dollars(fee)
-    order = await shop.create(dollars(amount), merchantReference=f"W-{seed}", **more)
-    return order, f"{dollars(amount)} with a fee of {dollars(fee)}"
+        more["merchantFeeForPaymentPlan"] = money.text_of(fee)
+    order = await shop.create(money.text_of(amount), merchantReference=f"W-{seed}", **more)
+    return order, f"{money.text_of(amount)} with a fee of {money.text_of(fee)}"
 
 
 async def _approved(life: PlanLife, seed: int) -> bool:

@@ -21,7 +21,7 @@ from cuota.core.refusal import Refused
 from cuota.flows.dispute.answer_dispute import decide_dispute
 from cuota.flows.plan.change_plan import agree_on_change, preview_change
 from support.pages.consumer import new_number
-from support.plan_life.life import CARDS, PlanLife, dollars
+from support.plan_life.life import CARDS, PlanLife
 
 Step = Callable[[PlanLife], Awaitable[None]]
 NO_FILE = [("files", ("", b"", ""))]
@@ -33,7 +33,7 @@ async def move(life: PlanLife) -> None:
     """The shop captures, voids or refunds, sometimes more than it may."""
     order = (await life.agreed()).order
     kind = life.dice.choice(["capture", "capture", "refund", "refund", "refund", "void"])
-    amount = dollars(life.some(order.refundable if kind == "refund" else order.capturable))
+    amount = money.text_of(life.some(order.refundable if kind == "refund" else order.capturable))
     answer = await life.shop.move(life.plan.order, kind, amount, f"{kind}-{life.dice.getrandbits(64):x}")
     life.note(f"{kind} {amount}: {answer.status_code} {answer.json().get('code', '')}")
     assert answer.status_code in {200, 422}, answer.text
@@ -83,7 +83,7 @@ async def open_dispute(life: PlanLife) -> None:
     if not page.has_form("dispute"):
         return
     action, held = page.form("dispute")
-    amount = dollars(life.some(money.cents_of(held["amount"])))
+    amount = money.text_of(life.some(money.cents_of(held["amount"])))
     data = {**held, "reason": "not_received", "amount": amount, "text": "No."}
     answer = await life.consumer.http.post(action, data=data, files=ONE_FILE)
     life.note(f"dispute {amount}: {answer.status_code}")

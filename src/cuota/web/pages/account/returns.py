@@ -24,7 +24,7 @@ async def show(request: Request, known: Known, detail: PlanDetail) -> Response:
 def _form(
     request: Request, known: Known, detail: PlanDetail, errors: dict[str, str], notice: str | None
 ) -> Response:
-    lead = f"Tell {detail.shown.merchant} how. If your next payment is due within 21 days, it waits for the refund until then."
+    lead = f"Tell {detail.shown.merchant} how. If your next payment is due within 21 days, it waits for the refund, for 21 days at most."
     context = {
         **common(request, known.visit.secret, "I sent it back", lead, known),
         "address": plan_path(detail),
