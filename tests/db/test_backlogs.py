@@ -28,7 +28,7 @@ class CountingPool(SamePool):
     looked = 0
 
     async def fetch(self, sql: str, *values: object) -> list[Row]:
-        self.looked += sql in {messages._MERCHANTS_DUE, due_orders._MERCHANTS}
+        self.looked += sql in {messages._MERCHANTS_WITH_MAILS, due_orders._MERCHANTS}
         return await super().fetch(sql, *values)
 
 
@@ -58,22 +58,29 @@ def nodes_of(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.plain_postgresql("on a cluster, the plan of a statement is on the node")
-async def test_a_claim_reads_no_more_due_messages_than_it_takes(own: Own, due: int) -> None:
+@pytest.mark.parametrize(
+    ("claim", "rows"),
+    [(messages._CLAIM_MAILS, TAKEN), (messages._CLAIM_TEXTS, 0)],
+    ids=["of their channel", "of the other channel"],
+)
+async def test_a_claim_reads_no_more_due_messages_than_it_takes(
+    own: Own, due: int, claim: str, rows: int
+) -> None:
     now = own.context.now()
     async with own.context.pool.session() as session, session.transaction():
         text = await session.fetchval(
-            f"EXPLAIN (ANALYZE, FORMAT JSON) {messages._CLAIM_MAILS}",
+            f"EXPLAIN (ANALYZE, FORMAT JSON) {claim}",
             own.auto_merchant.merchant_id,
             now,
             now + messages.LEASE,
             TAKEN,
         )
     read = [
-        node["Actual Rows"]
+        (node["Actual Rows"], node.get("Rows Removed by Filter", 0))
         for node in nodes_of(json.loads(text)[0]["Plan"])
-        if node.get("Index Name") == "messages_due"
+        if node.get("Index Name") == "messages_to_send"
     ]
-    assert read == [TAKEN]
+    assert read == [(rows, 0)]
     assert due > TAKEN
 
 

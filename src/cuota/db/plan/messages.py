@@ -12,7 +12,7 @@ from uuid import UUID
 
 from cuota.core.checkout.card import card_name
 from cuota.core.installment import COUNT
-from cuota.core.plan.notice import AWAITED, Notice, NoticeKind, PlanStanding
+from cuota.core.plan.notice import Notice, NoticeKind, PlanStanding
 from cuota.db.cluster.across import claim_across
 from cuota.db.gathered import by_batches
 from cuota.db.nested import Nested
@@ -33,7 +33,6 @@ class Channel(StrEnum):
     MAIL = "mail"
 
 
-_MERCHANTS_DUE = "SELECT DISTINCT merchant_id FROM messages WHERE try_at <= $1"
 _CHARGES = Nested(
     "charges",
     ("c.charge_id", "c.card_brand", "c.card_last4"),
@@ -44,23 +43,18 @@ _CHARGED = """LEFT JOIN LATERAL (SELECT c.card_brand, c.card_last4 FROM charges 
         AND c.order_id = due.order_id AND c.installment = due.installment AND c.created_at <= due.created_at
         ORDER BY c.created_at DESC LIMIT 1) x ON true
     LEFT JOIN installments i ON i.merchant_id = $1 AND i.order_id = due.order_id AND i.number = due.installment"""
-# Texts and mails are claimed separately, so that a mail server that hangs delays no text. Answers that a consumer waits for go by
-# text, and so do messages for a payer without a mail address. Letters are claimed with the mails. A claim of texts reads past the due
-# mails of the merchant, and the other way round.
-_BY_TEXT = f"""(kind IN ({", ".join(f"'{kind}'" for kind in sorted(AWAITED))}) OR {addressee("kind")} = 'plan' AND (
-        SELECT q.payer ->> 'email' FROM plans q WHERE q.merchant_id = $1 AND q.order_id = messages.order_id) IS NULL)"""
 # The recipient is the plan's consumer. An order that was declined or referred has no plan; there the recipient is the consumer of
 # the decision or of the review.
 # A claim sets try_at to the end of its lease. The UPDATE repeats the condition, because SKIP LOCKED alone claims some rows
 # twice. MATERIALIZED runs the SELECT once: in a join, PostgreSQL may run it again and take more rows than the limit.
 
 
-def _claiming(channel: Channel, those: str) -> str:
+def _claiming(by_text: str) -> str:
     return f"""
 WITH due AS MATERIALIZED (
-    SELECT order_id, message_id, kind, installment, created_at FROM messages WHERE merchant_id = $1 AND try_at <= $2
-        AND {those} ORDER BY try_at LIMIT $4 FOR UPDATE SKIP LOCKED
-) UPDATE messages m /* {channel} */ SET try_at = $3, tries = least(m.tries + 1, 1000) FROM due
+    SELECT order_id, message_id, kind, installment, created_at FROM messages WHERE by_text = {by_text} AND merchant_id = $1
+        AND try_at <= $2 ORDER BY try_at LIMIT $4 FOR UPDATE SKIP LOCKED
+) UPDATE messages m SET try_at = $3, tries = least(m.tries + 1, 1000) FROM due
     JOIN merchants s ON s.merchant_id = $1 JOIN orders o ON o.merchant_id = $1 AND o.order_id = due.order_id
     LEFT JOIN plans p ON p.merchant_id = $1 AND p.order_id = due.order_id {CARD_JOIN} {_CHARGES.join} {_CHARGED}
     LEFT JOIN LATERAL (SELECT d.reasons, d.credit_limit, d.consumer_id FROM decisions d WHERE {addressee("due.kind")} = 'decision'
@@ -84,9 +78,17 @@ RETURNING m.merchant_id, m.order_id, m.message_id, m.kind, m.installment, m.amou
 """
 
 
-_CLAIM_TEXTS = _claiming(Channel.TEXT, _BY_TEXT)
-_CLAIM_MAILS = _claiming(Channel.MAIL, f"NOT {_BY_TEXT}")
-_CLAIMS = {Channel.TEXT: _CLAIM_TEXTS, Channel.MAIL: _CLAIM_MAILS}
+# Texts and mails are claimed separately, so that a mail server that hangs delays no text. The column by_text says with which of them a
+# message is claimed; the database function save_orders sets it: true for answers that a consumer waits for, and for messages to a payer
+# without a mail address. Letters are claimed with the mails.
+_MERCHANTS_WITH_TEXTS = "SELECT DISTINCT merchant_id FROM messages WHERE by_text AND try_at <= $1"
+_MERCHANTS_WITH_MAILS = "SELECT DISTINCT merchant_id FROM messages WHERE NOT by_text AND try_at <= $1"
+_CLAIM_TEXTS = _claiming("true")
+_CLAIM_MAILS = _claiming("false")
+_CLAIMS = {
+    Channel.TEXT: (_MERCHANTS_WITH_TEXTS, _CLAIM_TEXTS),
+    Channel.MAIL: (_MERCHANTS_WITH_MAILS, _CLAIM_MAILS),
+}
 # Consumers belong to no merchant, so a separate statement reads them.
 _CONSUMERS = "SELECT consumer_id, phone, profile FROM consumers WHERE consumer_id = ANY ($1::uuid[])"
 _SETTLED = """UPDATE messages m SET state = s.state, reason = s.reason, settled_at = s.settled_at, said = s.said, try_at = NULL
@@ -185,7 +187,7 @@ _Postponed = tuple[UUID, UUID, UUID, datetime]
 
 async def claim(session: Session, now: datetime, limit: int, channel: Channel) -> list[DueMessage]:
     """Claim messages of a channel that are due, at most `limit`. The order of the merchants is random."""
-    rows = await claim_across(session, _MERCHANTS_DUE, _CLAIMS[channel], now, LEASE, limit)
+    rows = await claim_across(session, *_CLAIMS[channel], now, LEASE, limit)
     consumers = await _consumers_without_plan(session, rows)
     return [_due_of(row, consumers.get(row["consumer_id"])) for row in rows]
 
