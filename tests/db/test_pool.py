@@ -7,7 +7,7 @@ import asyncio
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import asyncpg
@@ -196,3 +196,25 @@ async def test_a_server_that_may_lose_or_damage_writes_is_refused(
         await migrate(connection, "sandbox")
     assert await connection.fetchval("SELECT to_regclass('migrations')") is None
     await connection.close()
+
+
+async def test_a_session_keeps_all_prepared_statements_of_the_product_and_for_as_long_as_it_is_open(
+    own_database: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = await open_pool(own_database, 1)
+    timers: list[float] = []
+    loop = asyncio.get_running_loop()
+    call_later = loop.call_later
+
+    def noted(delay: float, callback: Callable[..., object], *values: Any) -> asyncio.TimerHandle:
+        if getattr(callback, "__name__", "") == "_on_entry_expired":
+            timers.append(delay)
+        return call_later(delay, callback, *values)
+
+    monkeypatch.setattr(loop, "call_later", noted)
+    async with pool.session() as session:
+        for number in range(300):
+            assert await session.fetchval(f"SELECT $1::integer + {number}", 1) == 1 + number
+        assert await session.fetchval("SELECT count(*) FROM pg_prepared_statements") >= 300
+    assert timers == []
+    await pool.close()

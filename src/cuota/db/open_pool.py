@@ -17,6 +17,10 @@ from cuota.db.sharded_session import ClusterSession
 _ROOM = """SELECT current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer
     - coalesce(current_setting('reserved_connections', true)::integer, 0) AS room"""
 
+# A session prepares each statement once, and PostgreSQL then plans it six times at most. By default asyncpg forgets a statement after five
+# minutes, and the least used of a hundred: with about two hundred different statements, sessions prepared and planned some again and again.
+STATEMENTS_KEPT = 500
+
 
 async def open_pool(
     where: dict[str, Any], size: int, name: str = "cuota", *, entry_url: str | None = None
@@ -78,6 +82,8 @@ async def _sessions(
         min_size=least,
         max_size=most,
         max_inactive_connection_lifetime=300,
+        statement_cache_size=STATEMENTS_KEPT,
+        max_cached_statement_lifetime=0,
         server_settings=settings,
         reset=_no_reset,
     )
