@@ -148,13 +148,74 @@ async def test_an_order_in_another_final_state_is_never_approved(own: Own, outco
                 await connection.execute(f"UPDATE orders SET status = $3 WHERE {THIS}", *key, status)
 
 
-@pytest.mark.parametrize("change", ["amount = amount + 1", "amount = amount - 1", "fee = fee + 1"])
+@pytest.mark.parametrize(
+    "change", ["amount = amount + 1", "amount = amount - 1", "fee = fee + 1", "number = number + 4"]
+)
 async def test_a_plan_that_contradicts_its_order_is_impossible(
     own: Own, key: tuple[UUID, UUID], change: str
 ) -> None:
     async for connection in sessions(own):
         with pytest.raises(asyncpg.CheckViolationError, match="plan of order"):
             await connection.execute(f"UPDATE installments SET {change} WHERE {THIS} AND number = 1", *key)
+
+
+async def reads_of_the_law(connection: asyncpg.Connection) -> int:
+    """Return how often this transaction has read the changes of plans, which only the law of plans does here."""
+    return int(
+        await connection.fetchval(
+            "SELECT seq_scan + idx_scan FROM pg_stat_xact_user_tables WHERE relname = 'plan_changes'"
+        )
+    )
+
+
+@pytest.mark.plain_postgresql("on a cluster, the plan is read on the order's node")
+@pytest.mark.parametrize(
+    ("change", "reads"),
+    [
+        ("charge_at = charge_at + interval '1 day', failures = 1, remind_at = NULL", 0),
+        ("amount = amount + CASE number WHEN 2 THEN 1 WHEN 3 THEN -1 ELSE 0 END", 2),
+    ],
+    ids=["other columns", "two amounts"],
+)
+async def test_the_plan_is_summed_up_only_for_a_change_of_its_amounts(
+    own: Own, key: tuple[UUID, UUID], change: str, reads: int
+) -> None:
+    async with own.owner() as connection, connection.transaction():
+        await connection.execute(f"UPDATE installments SET {change} WHERE {THIS}", *key)
+        await connection.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        assert await reads_of_the_law(connection) == reads
+
+
+async def insert_again(owner: asyncpg.Connection, key: tuple[UUID, UUID], numbers: set[int]) -> None:
+    """Delete the plan's installments without any check, and insert those with these numbers as a plan is inserted."""
+    await owner.execute("SET LOCAL session_replication_role = replica")
+    await owner.execute(
+        f"CREATE TEMP TABLE kept ON COMMIT DROP AS SELECT * FROM installments WHERE {THIS}", *key
+    )
+    await owner.execute(f"DELETE FROM installments WHERE {THIS}", *key)
+    await owner.execute("SET LOCAL session_replication_role = origin")
+    await owner.execute("INSERT INTO installments SELECT * FROM kept WHERE number = ANY ($1)", numbers)
+    await owner.execute("SET CONSTRAINTS ALL IMMEDIATE")
+
+
+@pytest.mark.plain_postgresql("on a cluster, the plan is read on the order's node")
+async def test_a_new_plan_is_summed_up_once(own: Own, key: tuple[UUID, UUID]) -> None:
+    async with own.owner() as connection, connection.transaction():
+        await insert_again(connection, key, {1, 2, 3, 4})
+        assert await reads_of_the_law(connection) == 1
+
+
+@pytest.mark.plain_postgresql("no distributed table can be copied into a temporary one there")
+@pytest.mark.parametrize(
+    "missing", [{1}, {2}, {3}, {4}, {1, 2}, {2, 3}, {3, 4}, {1, 4}, {2, 4}, {1, 2, 3}, {2, 3, 4}]
+)
+async def test_a_new_plan_in_which_an_installment_is_missing_is_impossible(
+    own: Own, key: tuple[UUID, UUID], missing: set[int]
+) -> None:
+    async with own.owner() as connection:
+        with pytest.raises(asyncpg.CheckViolationError, match="plan of order"):
+            async with connection.transaction():
+                await insert_again(connection, key, {1, 2, 3, 4} - missing)
 
 
 async def test_an_approval_without_a_plan_is_impossible(own: Own) -> None:
