@@ -31,7 +31,7 @@ from cuota.web.pages.account.visit import (
     visit_of,
 )
 from cuota.web.pages.checkout.known_browser import browser_of
-from cuota.web.pages.checkout.session import Stop, form_of, see_other
+from cuota.web.pages.checkout.session import Stop, form_of, own_form, see_other
 from cuota.web.pages.checkout.view import masked
 from cuota.web.pages.render import page
 from cuota.web.service import service_of
@@ -93,15 +93,17 @@ def _waiting(step: AccountStep) -> Callable[[Request], Awaitable[Response]]:
 
     @wraps(step)
     async def run(request: Request) -> Response:
+        secret = secret_of(request)
+        if secret is None:
+            return signed_out()
+        form, foreign = await own_form(request, secret, PLACE)
         visit = await visit_of(request)
         if visit is None or visit.session.phone is None:
             return signed_out()
         if visit.consumer_id is not None:
             return see_other(PATH)
-        try:
-            form = await form_of(request, visit.secret, PLACE) if request.method == "POST" else {}
-        except Stop as stop:
-            return stop.response
+        if foreign is not None:
+            return foreign
         return await step(request, visit, form)
 
     return run

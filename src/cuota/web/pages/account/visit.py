@@ -18,9 +18,9 @@ from cuota.flows.plan.manage_plan import find_plan
 from cuota.web.ids import guid
 from cuota.web.pages.checkout.session import (
     Stop,
-    form_of,
     keep_secret,
     kept_secret,
+    own_form,
     see_other,
 )
 from cuota.web.pages.files_form import early, files_form, unread_form
@@ -81,17 +81,22 @@ def missing(request: Request) -> Response:
 
 
 def proved(handler: AccountHandler) -> Callable[[Request], Awaitable[Response]]:
-    """Make a handler for signed-in browsers only. A form must come from this browser's own page."""
+    """Make a handler for signed-in browsers only. A form must come from this browser's own page.
+
+    The session is read after the form, which may arrive slowly: meanwhile the person may have signed out.
+    """
 
     @wraps(handler)
     async def run(request: Request) -> Response:
+        secret = secret_of(request)
+        if secret is None:
+            return signed_out()
+        form, foreign = await own_form(request, secret, PLACE)
         visit = await visit_of(request)
         if visit is None or visit.consumer_id is None:
             return signed_out()
-        try:
-            form = await form_of(request, visit.secret, PLACE) if request.method == "POST" else {}
-        except Stop as stop:
-            return stop.response
+        if foreign is not None:
+            return foreign
         return await handler(request, Known(visit, visit.consumer_id, form))
 
     return run

@@ -218,6 +218,19 @@ async def form_of(request: Request, secret: str, place: str = "checkout page") -
     return values
 
 
+async def own_form(request: Request, secret: str, place: str) -> tuple[dict[str, str], Response | None]:
+    """Return the fields of a form as `form_of` does, and no fields for a request without a form.
+
+    The second value is the error page for a form that another page sent, or None.
+    """
+    if request.method != "POST":
+        return {}, None
+    try:
+        return await form_of(request, secret, place), None
+    except Stop as stop:
+        return {}, stop.response
+
+
 def require_own(request: Request, secret: str, place: str, values: dict[str, str]) -> None:
     """Raise Stop unless this browser's own page sent the form with these fields."""
     if is_foreign(request) or not hmac.compare_digest(

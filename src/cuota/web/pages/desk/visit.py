@@ -18,7 +18,7 @@ from cuota.flows.context import utc_now
 from cuota.flows.desk.record import Actor
 from cuota.flows.desk.sign_in import SESSION_LIFE, DeskVisit, load_visit
 from cuota.web.ids import guid
-from cuota.web.pages.checkout.session import Stop, form_of, keep_secret, kept_secret, see_other
+from cuota.web.pages.checkout.session import Stop, keep_secret, kept_secret, own_form, see_other
 from cuota.web.pages.files_form import early, files_form, unread_by
 from cuota.web.pages.render import PageForm, problem
 from cuota.web.server.client_address import seen_address
@@ -67,14 +67,20 @@ class Desk:
 DeskHandler = Callable[[Request, Desk], Awaitable[Response]]
 
 
+def _cookie_of(request: Request) -> tuple[UUID, str] | None:
+    """Return the merchant's id and the session's secret in this browser's cookie, or None."""
+    found = _SECRET.fullmatch(kept_secret(request, _COOKIE) or "")
+    return None if found is None else (UUID(found[1]), found[2])
+
+
 async def visit_of(request: Request) -> DeskVisit | None:
     """Return this browser's session; None if there is none, or if it has ended."""
-    found = _SECRET.fullmatch(kept_secret(request, _COOKIE) or "")
-    if found is None:
+    kept = _cookie_of(request)
+    if kept is None:
         return None
-    merchant_id = UUID(found[1])
+    merchant_id, secret = kept
     narrow(merchant_id)
-    visit = await load_visit(service_of(request).context, merchant_id, found[2])
+    visit = await load_visit(service_of(request).context, merchant_id, secret)
     if visit is not None:
         request.scope["merchant_id"] = merchant_id
     return visit
@@ -112,18 +118,21 @@ def allowed(*actions: Action) -> Callable[[DeskHandler], Callable[[Request], Awa
     """Make a handler for signed-in people whose role allows all these actions.
 
     A form must come from this browser's own page. `handler.actions` says which actions a route needs; a test reads it.
+    The session is read after the form, which may arrive slowly: meanwhile the session may have ended, or the role may have changed.
     """
 
     def made(handler: DeskHandler) -> Callable[[Request], Awaitable[Response]]:
         @wraps(handler)
         async def run(request: Request) -> Response:
+            kept = _cookie_of(request)
+            if kept is None:
+                return sign_in_first()
+            form, foreign = await own_form(request, kept[1], PLACE)
             visit = await visit_of(request)
             if visit is None or not visit.signed_in:
                 return sign_in_first()
-            try:
-                form = await form_of(request, visit.secret, PLACE) if request.method == "POST" else {}
-            except Stop as stop:
-                return stop.response
+            if foreign is not None:
+                return foreign
             desk = _desk(request, visit, form)
             if not all(map(desk.may, actions)):
                 return not_allowed(request, desk)
@@ -141,7 +150,7 @@ def allowed(*actions: Action) -> Callable[[DeskHandler], Callable[[Request], Awa
 def allowed_with_files(*actions: Action) -> Callable[[DeskHandler], Callable[[Request], Awaitable[Response]]]:
     """Make a handler like `allowed` for a form with files. The form is read only after the person is known.
 
-    Forms with files of one person are read one after the other.
+    Forms with files of one person are read one after the other. The session is read again after the form.
     """
 
     def made(handler: DeskHandler) -> Callable[[Request], Awaitable[Response]]:
@@ -156,7 +165,13 @@ def allowed_with_files(*actions: Action) -> Callable[[DeskHandler], Callable[[Re
             sender = visit.person.person_id
             try:
                 async with files_form(request, sender, visit.secret, PLACE, unread_by(DESK_ERRORS)) as form:
-                    return await handler(request, replace(desk, form=form.fields, files=tuple(form.files)))
+                    visit = await visit_of(request)
+                    if visit is None or not visit.signed_in:
+                        return sign_in_first()
+                    desk = replace(_desk(request, visit, form.fields), files=tuple(form.files))
+                    if not all(map(desk.may, actions)):
+                        return not_allowed(request, desk)
+                    return await handler(request, desk)
             except Stop as stop:
                 return stop.response
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import wraps
 from uuid import UUID
 
@@ -19,7 +19,7 @@ from cuota.flows.desk.totp import WrongCode
 from cuota.flows.operator.log_action import OperatorActor
 from cuota.flows.operator.operator_sign_in import OperatorVisit, load_operator_visit, prove_operator_again
 from cuota.web.ids import guid
-from cuota.web.pages.checkout.session import Stop, form_of, keep_secret, kept_secret, see_other
+from cuota.web.pages.checkout.session import Stop, keep_secret, kept_secret, own_form, see_other
 from cuota.web.pages.files_form import early, files_form, unread_by
 from cuota.web.pages.render import PageForm, problem
 from cuota.web.server.client_address import seen_address
@@ -66,10 +66,20 @@ class OperatorDesk:
 OperatorHandler = Callable[[Request, OperatorDesk], Awaitable[Response]]
 
 
+def _cookie_of(request: Request) -> str | None:
+    """Return the session's secret in this browser's cookie, or None."""
+    found = _SECRET.fullmatch(kept_secret(request, _COOKIE) or "")
+    return None if found is None else found[0]
+
+
 async def visit_of(request: Request) -> OperatorVisit | None:
     """Return this browser's session; None if there is none, or if it has ended."""
-    found = _SECRET.fullmatch(kept_secret(request, _COOKIE) or "")
-    return None if found is None else await load_operator_visit(service_of(request).context, found[0])
+    secret = _cookie_of(request)
+    return None if secret is None else await load_operator_visit(service_of(request).context, secret)
+
+
+def _sign_in_first() -> Response:
+    return see_other(f"{PATH}/sign-in")
 
 
 def keep_cookie(request: Request, response: Response, text: str) -> None:
@@ -96,19 +106,25 @@ def allowed(
     """Make a handler for signed-in people whose role allows all these actions.
 
     A form must come from this browser's own page. `handler.actions` says which actions a route needs; a test reads it.
+    The session is read after the form, which may arrive slowly: meanwhile the session may have ended, or the role may have changed.
     """
 
     def made(handler: OperatorHandler) -> Callable[[Request], Awaitable[Response]]:
         @wraps(handler)
         async def run(request: Request) -> Response:
+            secret = _cookie_of(request)
+            if secret is None:
+                return _sign_in_first()
+            form, foreign = await own_form(request, secret, PLACE)
             visit = await visit_of(request)
             if visit is None or not visit.signed_in:
-                return see_other(f"{PATH}/sign-in")
+                return _sign_in_first()
+            if foreign is not None:
+                return foreign
+            desk = OperatorDesk(visit, form, _actor(request, visit))
+            if not all(map(desk.may, actions)):
+                return _not_allowed(request, desk)
             try:
-                form = await form_of(request, visit.secret, PLACE) if request.method == "POST" else {}
-                desk = OperatorDesk(visit, form, _actor(request, visit))
-                if not all(map(desk.may, actions)):
-                    return _not_allowed(request, desk)
                 return await handler(request, desk)
             except Stop as stop:
                 return stop.response
@@ -124,7 +140,7 @@ def allowed_with_files(
 ) -> Callable[[OperatorHandler], Callable[[Request], Awaitable[Response]]]:
     """Make a handler like `allowed` for a form with files. The form is read only after the person is known.
 
-    `look` reads the object that the path names, and raises Stop with the 404 page before the form is read.
+    The session is read again after the form. `look` reads the object that the path names, and raises Stop with the 404 page before the form is read.
     """
 
     def made(handler: OperatorHandler) -> Callable[[Request], Awaitable[Response]]:
@@ -132,7 +148,7 @@ def allowed_with_files(
         async def run(request: Request) -> Response:
             visit = await visit_of(request)
             if visit is None or not visit.signed_in:
-                return early(see_other(f"{PATH}/sign-in"))
+                return early(_sign_in_first())
             desk = OperatorDesk(visit, {}, _actor(request, visit))
             if not all(map(desk.may, actions)):
                 return early(_not_allowed(request, desk))
@@ -142,7 +158,13 @@ def allowed_with_files(
                 async with files_form(
                     request, sender, visit.secret, PLACE, unread_by(OPERATOR_ERRORS)
                 ) as form:
-                    return await handler(request, replace(desk, form=form.fields, files=tuple(form.files)))
+                    visit = await visit_of(request)
+                    if visit is None or not visit.signed_in:
+                        return _sign_in_first()
+                    desk = OperatorDesk(visit, form.fields, _actor(request, visit), tuple(form.files))
+                    if not all(map(desk.may, actions)):
+                        return _not_allowed(request, desk)
+                    return await handler(request, desk)
             except Stop as stop:
                 return stop.response
 
