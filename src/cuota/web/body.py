@@ -25,6 +25,8 @@ MOST_SMALL_BYTES = 16 * 1024
 _LONGEST_TYPE = 200
 # The name of the function in a request's scope that raises the limits of the connection for this body.
 ALLOW_BODY = "cuota.allow_body"
+# The name of the function in a request's scope that checks the caller again: after the body has arrived, and during a long answer.
+CHECK_CALLER = "cuota.check_caller"
 
 
 def _too_large(most: int) -> Refused:
@@ -35,7 +37,8 @@ async def read_bytes(request: Request, most: int = MOST_BYTES) -> bytes:
     """Read the raw body, of at most `most` bytes.
 
     Raises Refused(body_too_large) as soon as the declared or the actual length exceeds the limit, and
-    Refused(unsupported_media_type) for a compressed body, because the service decompresses nothing.
+    Refused(unsupported_media_type) for a compressed body, because the service decompresses nothing. Raises
+    Refused(unauthorized) if the caller's credential was revoked while the body arrived.
     """
     _begin(request, most)
     chunks, size = [], 0
@@ -47,6 +50,8 @@ async def read_bytes(request: Request, most: int = MOST_BYTES) -> bytes:
     body = b"".join(chunks)
     if (record := request.scope.get("record")) is not None:
         record.asked(body)
+    if (check := request.scope.get(CHECK_CALLER)) is not None:
+        await check()
     return body
 
 

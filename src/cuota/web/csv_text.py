@@ -13,6 +13,8 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from cuota.web.body import CHECK_CALLER
+
 _DANGEROUS = r"=+\-@\t\r\n'\uff1d\uff0b\uff0d\uff20"
 # In many countries, a spreadsheet splits the file at semicolons. It then starts a cell inside of a text, and quotes around
 # the whole text do not prevent that, because for this spreadsheet they are in the middle of a cell.
@@ -38,7 +40,11 @@ def rows_of(rows: Iterable[Iterable[object]]) -> bytes:
 async def stream(
     request: Request, pages: AsyncIterator[bytes], name: str, more: Mapping[str, str] | None = None
 ) -> Response:
-    """Answer with a file `NAME.csv`. Each page of rows is read from the database when it is sent. `more` are further headers."""
+    """Answer with a file `NAME.csv`. Each page of rows is read from the database when it is sent. `more` are further headers.
+
+    A large file takes minutes. If the caller may not read the file any more, the connection ends before the next page.
+    """
+    check = request.scope[CHECK_CALLER]
     headers = {
         **(more or {}),
         "Content-Disposition": f'attachment; filename="{name}.csv"',
@@ -56,6 +62,7 @@ async def stream(
             yield page
         first.clear()
         async for page in pages:
+            await check()
             yield page
 
     return StreamingResponse(all_pages(), headers={**headers, "Content-Type": kind})

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 from starlette.requests import Request
@@ -18,6 +19,7 @@ from cuota.core.merchant import Merchant
 from cuota.flows.context import Context
 from cuota.flows.merchant.authenticate import Caller, Callers
 from cuota.flows.merchant.keys import Keys
+from cuota.web.body import CHECK_CALLER
 from cuota.web.probe import Probe
 
 
@@ -90,5 +92,7 @@ async def merchant_of(request: Request) -> Merchant:
         request.scope["record"] = service.requests.begin(caller)
     # Other code also sets merchant_id, for example for a signed request. Only this function has checked the token.
     request.scope["token_good"] = True
+    # A body may take minutes to arrive.
+    request.scope[CHECK_CALLER] = partial(service.callers.require, caller)
     require_scope(caller.scope, request.method, request.scope["route"].path)
     return caller.merchant

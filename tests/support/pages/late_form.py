@@ -15,17 +15,22 @@ _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 async def send_late(
-    http: httpx.AsyncClient, path: str, meanwhile: Callable[[], Awaitable[object]], **form: Any
+    http: httpx.AsyncClient,
+    path: str,
+    meanwhile: Callable[[], Awaitable[object]],
+    *,
+    method: str = "POST",
+    **form: Any,
 ) -> Answer:
-    """Send the form's head, wait until the service asks for the body, await `meanwhile`, and then send the body.
+    """Send the head of a form or of another body, wait until the service asks for the body, await `meanwhile`, and then send the body.
 
     A service that answers before it has read the form gets no body. Then `meanwhile` is not awaited.
     """
-    request = http.build_request("POST", path, **form)
+    request = http.build_request(method, path, **form)
     content = await request.aread()
     lines = [f"{name}: {value}" for name, value in request.headers.items() if name != "connection"]
     head = "\r\n".join(
-        [f"POST {path} HTTP/1.1", *lines, "Expect: 100-continue", "Connection: close", "", ""]
+        [f"{method} {path} HTTP/1.1", *lines, "Expect: 100-continue", "Connection: close", "", ""]
     ).encode()
     port = http.base_url.port
     assert port is not None

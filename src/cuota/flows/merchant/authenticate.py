@@ -95,6 +95,11 @@ class Callers:
         narrow(caller.merchant.merchant_id)
         return caller
 
+    async def require(self, caller: Caller) -> None:
+        """Raise Refused(unauthorized) if the caller's credential was revoked meanwhile."""
+        if (await self._fresh(caller.client_id)).caller is None:
+            raise unauthorized()
+
     async def _verify(self, token: str, digest: bytes) -> tuple[str, float, float]:
         claims = await self._claims(token)
         settings = self._context.settings

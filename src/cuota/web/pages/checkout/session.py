@@ -154,6 +154,21 @@ def start_again(request: Request, text: str) -> Response:
     return problem(request, 404, "Start again from the shop", text)
 
 
+async def checkout_form(request: Request) -> tuple[Checkout, str, dict[str, str]]:
+    """Return this browser's checkout, its session secret, and the fields of the form. Raises Stop.
+
+    The checkout is read after the form, which may arrive slowly: meanwhile the session may have ended, or the merchant may have been
+    suspended.
+    """
+    _, order_id = ids_of(request)
+    secret = framed_secret(request) or secret_of(request, order_id)
+    form, foreign = await own_form(request, secret, "checkout page") if secret else ({}, None)
+    checkout, used = await checkout_of(request)
+    if foreign is not None:
+        raise Stop(foreign)
+    return checkout, used, form
+
+
 async def checkout_of(request: Request) -> tuple[Checkout, str]:
     """Return this browser's checkout and its session secret. Raises Stop with `start_again` if there is no session."""
     merchant_id, order_id = ids_of(request)
@@ -198,7 +213,7 @@ def _bare(origin: str) -> str:
     return f"{scheme}://{host.removesuffix({'https': ':443', 'http': ':80'}.get(scheme, ':'))}"
 
 
-async def form_of(request: Request, secret: str, place: str = "checkout page") -> dict[str, str]:
+async def form_of(request: Request, secret: str, place: str) -> dict[str, str]:
     """Return the fields of a form, after checking that this browser's own page sent the form.
 
     Raises Stop with an error page for any other form. `place` names the expected page in that error.

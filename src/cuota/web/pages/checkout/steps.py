@@ -34,8 +34,8 @@ from cuota.web.pages.checkout.session import (
     FRAMED,
     Stop,
     base_path,
+    checkout_form,
     checkout_of,
-    form_of,
     framed_secret,
     ids_of,
     page_address,
@@ -104,8 +104,7 @@ def _step(
         @wraps(step)
         async def run(request: Request) -> Response:
             try:
-                checkout, secret = await checkout_of(request)
-                form = await form_of(request, secret)
+                checkout, secret, form = await checkout_form(request)
                 stopped = not ends and screens.is_stopped(request, checkout)
                 if stopped or not screens.reached(checkout, needs):
                     status, notice = (None, None) if stopped else (409, "This step comes later.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from functools import wraps
+from functools import partial, wraps
 from uuid import UUID
 
 from starlette.requests import Request
@@ -17,6 +17,7 @@ from cuota.db.row_security import narrow
 from cuota.flows.context import utc_now
 from cuota.flows.desk.record import Actor
 from cuota.flows.desk.sign_in import SESSION_LIFE, DeskVisit, load_visit
+from cuota.web.body import CHECK_CALLER
 from cuota.web.ids import guid
 from cuota.web.pages.checkout.session import Stop, keep_secret, kept_secret, own_form, see_other
 from cuota.web.pages.files_form import early, files_form, unread_by
@@ -136,6 +137,7 @@ def allowed(*actions: Action) -> Callable[[DeskHandler], Callable[[Request], Awa
             desk = _desk(request, visit, form)
             if not all(map(desk.may, actions)):
                 return not_allowed(request, desk)
+            request.scope[CHECK_CALLER] = partial(_require, request, actions)
             try:
                 return await handler(request, desk)
             except Stop as stop:
@@ -145,6 +147,13 @@ def allowed(*actions: Action) -> Callable[[DeskHandler], Callable[[Request], Awa
         return run
 
     return made
+
+
+async def _require(request: Request, actions: tuple[Action, ...]) -> None:
+    """Raise Refused unless the person is still signed in, and the role still allows all these actions."""
+    visit = await visit_of(request)
+    if visit is None or not visit.signed_in or not all(may(visit.person.role, action) for action in actions):
+        raise Refused(Code.UNAUTHORIZED, "The person was signed out, or has another role now.")
 
 
 def allowed_with_files(*actions: Action) -> Callable[[DeskHandler], Callable[[Request], Awaitable[Response]]]:
