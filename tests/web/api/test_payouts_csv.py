@@ -18,6 +18,7 @@ from starlette.requests import Request
 from cuota.db.payout import listing
 from cuota.web import csv_text, payout_csv
 from cuota.web.api.accepted import accepts_csv
+from cuota.web.body import CHECK_CALLER
 from support.api.bodies import assert_refused, failures
 from support.makers import Merchant
 from support.settlement_rows import Row, close, paid, write_lines, write_terms
@@ -170,7 +171,10 @@ async def test_two_hundred_thousand_lines_take_no_more_memory_than_a_few_pages(m
     pool = merchant.service.context.pool
     found = await listing.payout(pool, merchant.merchant_id, payout_id)
     assert found is not None
-    request = Request({"type": "http", "method": "GET", "headers": []})
+
+    async def allowed() -> None: ...
+
+    request = Request({"type": "http", "method": "GET", "headers": [], CHECK_CALLER: allowed})
     tracemalloc.start()
     answer = await payout_csv.lines(request, pool, found)
     rows = 0
