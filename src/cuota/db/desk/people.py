@@ -25,6 +25,9 @@ _JOINED = (
 # be changed is locked by the same statement: every statement locks people in the order of their ids.
 _OWNERS = """SELECT person_id, role FROM desk_people
     WHERE merchant_id = $1 AND (role = 'owner' OR person_id = $2) AND removed_at IS NULL ORDER BY person_id FOR UPDATE"""
+# A concurrent removal or reset of the same person waits for this lock. If the removal came first, this statement finds no person.
+_LOCK = """SELECT person_id FROM desk_people WHERE merchant_id = $1 AND person_id = $2 AND removed_at IS NULL
+    FOR NO KEY UPDATE"""
 _ROLE = "UPDATE desk_people SET role = $3 WHERE merchant_id = $1 AND person_id = $2 AND removed_at IS NULL RETURNING 1"
 _REMOVE = """UPDATE desk_people SET removed_at = $3, factor = NULL
     WHERE merchant_id = $1 AND person_id = $2 AND removed_at IS NULL RETURNING 1"""
@@ -92,6 +95,11 @@ async def owners(session: Session, merchant_id: UUID, person_id: UUID) -> set[UU
     """Return the owners. Lock them and this person until the transaction ends."""
     rows = await session.fetch(_OWNERS, merchant_id, person_id)
     return {row["person_id"] for row in rows if row["role"] == Role.OWNER}
+
+
+async def lock(session: Session, merchant_id: UUID, person_id: UUID) -> bool:
+    """Lock a person until the transaction ends. Return False if the person was removed."""
+    return await session.fetchrow(_LOCK, merchant_id, person_id) is not None
 
 
 async def change_role(session: Session, merchant_id: UUID, person_id: UUID, role: Role) -> bool:

@@ -41,6 +41,7 @@ _READ = """SELECT s.session_id, s.session_hash, s.seen_at, s.ends_at, s.proved_a
     FROM desk_sessions s JOIN desk_people p ON p.merchant_id = $1 AND p.person_id = s.person_id
         JOIN merchants m ON m.merchant_id = $1
     WHERE s.merchant_id = $1 AND s.session_hash = $2 AND s.ends_at > $3 AND s.seen_at > $4 AND p.removed_at IS NULL"""
+_IS_OPEN = "SELECT FROM desk_sessions WHERE merchant_id = $1 AND session_hash = $2"
 _SEEN = "UPDATE desk_sessions SET seen_at = $3 WHERE merchant_id = $1 AND session_hash = $2"
 # A sign-in deletes this row and opens a session with a new secret, so a secret that an attacker planted earlier is refused.
 _DELETE = "DELETE FROM desk_sessions WHERE merchant_id = $1 AND session_hash = $2 RETURNING session_id"
@@ -196,6 +197,11 @@ async def read(
         row["new_factor"], person_of(row), row["merchant"], row["has_passkey"], Onboarding(row["onboarding"]),
         row["suspended"],
     )  # fmt: skip
+
+
+async def is_open(session: Session, merchant_id: UUID, session_hash: bytes) -> bool:
+    """Return whether nobody has ended the session of a browser."""
+    return await session.fetchrow(_IS_OPEN, merchant_id, session_hash) is not None
 
 
 async def seen(session: Session, merchant_id: UUID, session_hash: bytes, now: datetime) -> None:

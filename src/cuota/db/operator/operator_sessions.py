@@ -35,8 +35,9 @@ _READ = """SELECT s.session_id, s.session_hash, s.seen_at, s.proved_at, s.one_st
         EXISTS (SELECT FROM operator_passkeys k WHERE k.person_id = s.person_id) AS has_passkey
     FROM operator_sessions s JOIN operator_people p ON p.person_id = s.person_id
     WHERE s.session_hash = $1 AND s.ends_at > $2 AND s.seen_at > $3 AND p.removed_at IS NULL"""
+_IS_OPEN = "SELECT FROM operator_sessions WHERE session_hash = $1"
 _SEEN = "UPDATE operator_sessions SET seen_at = $2 WHERE session_hash = $1"
-_DELETE = "DELETE FROM operator_sessions WHERE session_hash = $1"
+_DELETE = "DELETE FROM operator_sessions WHERE session_hash = $1 RETURNING session_id"
 _NEW_FACTOR = """UPDATE operator_sessions SET new_factor = coalesce(new_factor, $2) WHERE session_hash = $1
     RETURNING new_factor"""
 _PROVED = "UPDATE operator_sessions SET proved_at = $2 WHERE session_hash = $1"
@@ -133,6 +134,11 @@ async def read(
     )  # fmt: skip
 
 
+async def is_open(session: Session, session_hash: bytes) -> bool:
+    """Return whether nobody has ended the session of a browser."""
+    return await session.fetchrow(_IS_OPEN, session_hash) is not None
+
+
 async def seen(session: Session, session_hash: bytes, now: datetime) -> None:
     """Record that the session is in use."""
     await session.fetchrow(_SEEN, session_hash, now)
@@ -152,9 +158,9 @@ async def proved(session: Session, session_hash: bytes, now: datetime) -> None:
     await session.fetchrow(_PROVED, session_hash, now)
 
 
-async def end(session: Session, session_hash: bytes) -> None:
-    """End a browser's session."""
-    await session.fetchrow(_DELETE, session_hash)
+async def end(session: Session, session_hash: bytes) -> bool:
+    """End a browser's session. Return False if another request has already ended it."""
+    return await session.fetchrow(_DELETE, session_hash) is not None
 
 
 async def end_one(session: Session, person_id: UUID, session_id: UUID) -> bool:

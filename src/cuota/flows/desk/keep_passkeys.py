@@ -9,17 +9,21 @@ from uuid import UUID
 from cuota.core.desk.passkey import MOST_PASSKEYS, Passkey
 from cuota.core.desk.person import Person
 from cuota.db.desk import passkeys, people, sessions
-from cuota.db.row_security import narrow
+from cuota.db.row_security import everyone, narrow
+from cuota.db.session import Session
 from cuota.flows.context import Context, utc_now
 from cuota.flows.desk.check_passkey import (
     CHALLENGE_LIFE,
     MOST_CHALLENGES,
     MOST_OF_ADDRESS,
+    NOT_ADDED,
+    REFUSED,
     PasskeyPurpose,
+    PasskeyRefused,
     PasskeyUser,
 )
 from cuota.flows.desk.record import Actor, AuditNote, record
-from cuota.flows.desk.sign_in import DeskVisit, Place, open_proved
+from cuota.flows.desk.sign_in import DeskVisit, Place, open_session
 
 _ID_BYTES = 16
 
@@ -28,7 +32,8 @@ _ID_BYTES = 16
 class DeskPasskeys:
     """The passkeys of one person, and the challenges of one browser.
 
-    `person` is None while the person is unknown. Then `find` sets it to the person whom the passkey names.
+    `person` is None while the person is unknown. Then `find` sets it to the person whom the passkey names. `session_hash` is set if
+    the person is signed in.
     """
 
     context: Context
@@ -36,6 +41,7 @@ class DeskPasskeys:
     address: str
     person: Person | None = None
     merchant: str = ""
+    session_hash: bytes | None = None
 
     async def hold(self, challenge: bytes, purpose: PasskeyPurpose, now: datetime) -> bool:
         """Store a challenge of this browser. Return False if there are too many challenges.
@@ -108,15 +114,23 @@ class DeskPasskeys:
     async def add(self, new: Passkey) -> bool:
         """Add a passkey, with an entry in the audit log.
 
-        Return False if the passkey already exists, or the person has too many.
+        Return False if the passkey already exists, or the person has too many. Raises PasskeyRefused if the session has ended.
         """
-        merchant_id, _ = self._ids()
+        merchant_id, person_id = self._ids()
         async with self.context.pool.session() as session, session.transaction():
+            # A reset of the second factor removes the passkeys and ends the sessions. A passkey must not be added after that.
+            if not await people.lock(session, merchant_id, person_id) or not await self._is_open(session):
+                raise PasskeyRefused(NOT_ADDED)
             added = await passkeys.add(session, merchant_id, new, MOST_PASSKEYS)
             if added:
                 note = AuditNote("passkey.add", _subject(new.name), after={"name": new.name})
                 await record(self.context, merchant_id, self._actor(), note, session)
         return added
+
+    async def _is_open(self, session: Session) -> bool:
+        return self.session_hash is not None and await sessions.is_open(
+            session, self._ids()[0], self.session_hash
+        )
 
     async def rename(self, passkey: Passkey, name: str) -> None:
         """Give a passkey another name, with an entry in the audit log."""
@@ -148,18 +162,32 @@ def passkeys_of_browser(context: Context, secret: str, address: str) -> DeskPass
 def passkeys_of_visit(context: Context, visit: DeskVisit, address: str) -> DeskPasskeys:
     """Return the store of a signed-in person."""
     browser_hash = context.vault.hash("desk-challenge", visit.secret)
-    return DeskPasskeys(context, browser_hash, address, visit.person, visit.session.merchant)
+    return DeskPasskeys(
+        context, browser_hash, address, visit.person, visit.session.merchant, visit.session.session_hash
+    )
 
 
 async def enter_by_passkey(
-    context: Context, store: DeskPasskeys, before: DeskVisit | None, place: Place
+    context: Context, store: DeskPasskeys, passkey: Passkey, before: DeskVisit | None, place: Place
 ) -> tuple[UUID, str]:
-    """Open a session for the person whose passkey was checked. Return the merchant's id and the session's secret."""
-    if before is not None:
-        await sessions.end(context.pool, before.merchant_id, before.session.session_hash)
+    """Open a session for the person whose passkey was checked. Return the merchant's id and the session's secret.
+
+    Raises PasskeyRefused if the passkey was removed meanwhile.
+    """
     person = store.person
     assert person is not None, "the passkey was checked"
-    return person.merchant_id, await open_proved(context, person, place)
+    ids = person.merchant_id, person.person_id
+    # The earlier session may be of another merchant.
+    with everyone():
+        async with context.pool.session() as session, session.transaction():
+            if not await people.lock(session, *ids):
+                raise PasskeyRefused(REFUSED)
+            if await passkeys.read(session, *ids, passkey.passkey_id) is None:
+                raise PasskeyRefused(REFUSED)
+            secret = await open_session(context, session, person, place, proved=True)
+        if before is not None:
+            await sessions.end(context.pool, before.merchant_id, before.session.session_hash)
+    return person.merchant_id, secret
 
 
 async def prove_by_passkey(context: Context, visit: DeskVisit) -> None:

@@ -130,26 +130,33 @@ async def enter(context: Context, merchant_id: UUID, link_id: UUID, code: str, p
     person = await read_link(context, merchant_id, link_id, code)
     if person is None:
         return None
-    now = utc_now()
-    used = await sessions.use_link(context.pool, merchant_id, link_id, now)
-    if used is None:
-        return None
-    _, one_step = used
-    return await _open(context, person, place, now, one_step=one_step, proved=one_step)
+    async with context.pool.session() as session, session.transaction():
+        if not await people.lock(session, merchant_id, person.person_id):
+            return None
+        used = await sessions.use_link(session, merchant_id, link_id, utc_now())
+        if used is None:
+            return None
+        _, one_step = used
+        return await open_session(context, session, person, place, one_step=one_step, proved=one_step)
 
 
-async def _open(
-    context: Context, person: Person, place: Place, now: datetime, *, one_step: bool, proved: bool
+async def open_session(
+    context: Context, session: Session, person: Person, place: Place, *, one_step: bool = False, proved: bool
 ) -> str:
-    secret = secrets.token_urlsafe(32)
+    """Open a session and return its secret. `proved`: the person gave both factors.
+
+    The caller's transaction has locked the person, and then checked the link, session or passkey with which the person enters. So a
+    removal or a reset of the second factor either comes first, or ends the new session too.
+    """
+    secret, now = secrets.token_urlsafe(32), utc_now()
     new = NewSession(
         _hash(context, secret), context.new_id(), person.person_id,
         now + (SESSION_LIFE if proved else HALFWAY_LIFE), one_step, now if proved else None,
         place.browser[:200], place.address[:64],
     )  # fmt: skip
-    await sessions.open_session(context.pool, person.merchant_id, new, now)
+    await sessions.open_session(session, person.merchant_id, new, now)
     if proved:
-        await people.joined(context.pool, person.merchant_id, person.person_id, now)
+        await people.joined(session, person.merchant_id, person.person_id, now)
     return secret
 
 
@@ -164,16 +171,19 @@ async def load_visit(context: Context, merchant_id: UUID, secret: str) -> DeskVi
     return DeskVisit(found, secret)
 
 
-async def finish(context: Context, visit: DeskVisit, typed: str, place: Place) -> str:
-    """Check the code of the authenticator app and finish signing in. Return the session's new secret. Raises WrongCode."""
+async def finish(context: Context, visit: DeskVisit, typed: str, place: Place) -> str | None:
+    """Check the code of the authenticator app and finish signing in. Raises WrongCode.
+
+    Return the session's new secret, or None if the session has ended meanwhile.
+    """
     await check_factor(context, visit.session, typed)
-    await sessions.end(context.pool, visit.merchant_id, visit.session.session_hash)
-    return await open_proved(context, visit.person, place)
-
-
-async def open_proved(context: Context, person: Person, place: Place) -> str:
-    """Open the session of a person who gave both factors. Return its secret."""
-    return await _open(context, person, place, utc_now(), one_step=False, proved=True)
+    ids = visit.merchant_id, visit.person.person_id
+    async with context.pool.session() as session, session.transaction():
+        if not await people.lock(session, *ids):
+            return None
+        if not await sessions.end(session, visit.merchant_id, visit.session.session_hash):
+            return None
+        return await open_session(context, session, visit.person, place, proved=True)
 
 
 async def prove_again(context: Context, visit: DeskVisit, typed: str) -> None:

@@ -45,9 +45,15 @@ async def enter_by_provider(
     two_factors = proves_two_factors(rules, claims)
     note = OperatorNote("sign-in.provider", rules.name, "", after={"secondFactor": two_factors})
     await log_action(context, OperatorActor(person, place.address), note)
-    if before is not None:
-        await operator_sessions.end(context.pool, before.session.session_hash)
-    return await open_operator(context, person, place, _proved_at(claims, now) if two_factors else None)
+    proved_at = _proved_at(claims, now) if two_factors else None
+    async with context.pool.session() as session, session.transaction():
+        alive = await identities.lock_person(session, person.person_id)
+        linked = await identities.person_of(session, claims["iss"], claims["sub"])
+        if not alive or linked is None or linked.person_id != person.person_id:
+            raise ProviderRefused(STALE)
+        if before is not None:
+            await operator_sessions.end(session, before.session.session_hash)
+        return await open_operator(context, session, person, place, proved_at)
 
 
 def _check(rules: ProviderRules, person: Operator, claims: dict[str, Any], role: OperatorRole | None) -> None:

@@ -11,19 +11,22 @@ from uuid import UUID
 
 from cuota.core.desk.passkey import MOST_PASSKEYS, Passkey
 from cuota.core.operator.person import Operator
-from cuota.db.operator import operator_passkeys, operator_sessions, operators
+from cuota.db.operator import identities, operator_passkeys, operator_sessions, operators
+from cuota.db.session import Session
 from cuota.flows.context import Context, utc_now
 from cuota.flows.desk.check_passkey import (
     CHALLENGE_LIFE,
     MOST_CHALLENGES,
     MOST_OF_ADDRESS,
+    NOT_ADDED,
+    REFUSED,
     PasskeyPurpose,
     PasskeyRefused,
     PasskeyUser,
 )
 from cuota.flows.desk.sign_in import Place
 from cuota.flows.operator.log_action import OperatorActor, OperatorNote, log_action
-from cuota.flows.operator.operator_sign_in import OperatorVisit, open_proved_operator
+from cuota.flows.operator.operator_sign_in import OperatorVisit, open_operator
 
 _ID_BYTES = 16
 
@@ -32,13 +35,15 @@ _ID_BYTES = 16
 class OperatorPasskeys:
     """The passkeys of one person, and the challenges of one browser.
 
-    `person` is None while the person is unknown. Then `find` sets it to the person whom the passkey names.
+    `person` is None while the person is unknown. Then `find` sets it to the person whom the passkey names. `session_hash` is set if
+    the person is signed in.
     """
 
     context: Context
     browser_hash: bytes
     address: str
     person: Operator | None = None
+    session_hash: bytes | None = None
 
     async def hold(self, challenge: bytes, purpose: PasskeyPurpose, now: datetime) -> bool:
         """Store a challenge of this browser. Return False if there are too many challenges.
@@ -104,14 +109,21 @@ class OperatorPasskeys:
     async def add(self, new: Passkey) -> bool:
         """Add a passkey, with an entry in the audit log.
 
-        Return False if the passkey already exists, or the person has too many.
+        Return False if the passkey already exists, or the person has too many. Raises PasskeyRefused if the session has ended.
         """
         async with self.context.pool.session() as session, session.transaction():
+            # A reset of the second factor removes the passkeys and ends the sessions. A passkey must not be added after that.
+            alive = await identities.lock_person(session, self.person_id())
+            if not alive or not await self._is_open(session):
+                raise PasskeyRefused(NOT_ADDED)
             added = await operator_passkeys.add(session, new, MOST_PASSKEYS)
             if added:
                 note = OperatorNote("passkey.add", _subject(new.name), "", after={"name": new.name})
                 await log_action(self.context, self._actor(), note, session)
         return added
+
+    async def _is_open(self, session: Session) -> bool:
+        return self.session_hash is not None and await operator_sessions.is_open(session, self.session_hash)
 
     async def rename(self, passkey: Passkey, name: str) -> None:
         """Give a passkey another name, with an entry in the audit log."""
@@ -143,13 +155,15 @@ def operator_passkeys_of_browser(context: Context, secret: str, address: str) ->
 def operator_passkeys_of_visit(context: Context, visit: OperatorVisit, address: str) -> OperatorPasskeys:
     """Return the store of a signed-in person."""
     browser_hash = context.vault.hash("operator-challenge", visit.secret)
-    return OperatorPasskeys(context, browser_hash, address, visit.person)
+    return OperatorPasskeys(context, browser_hash, address, visit.person, visit.session.session_hash)
 
 
 async def enter_operator_by_passkey(
-    context: Context, store: OperatorPasskeys, before: OperatorVisit | None, place: Place
+    context: Context, store: OperatorPasskeys, passkey: Passkey, before: OperatorVisit | None, place: Place
 ) -> str:
     """Open a session for the person whose passkey was checked. Return the session's secret.
+
+    Raises PasskeyRefused if the passkey was removed meanwhile.
 
     Where people must sign in at the provider, the passkey is only the second factor. There it raises PasskeyRefused if this
     person has not signed in at the provider in this browser.
@@ -160,11 +174,16 @@ async def enter_operator_by_passkey(
     )
     if rules is not None and rules.only and not mine:
         raise PasskeyRefused(f"Sign in with {rules.name} first. Your passkey comes after that.")
-    if before is not None:
-        await operator_sessions.end(context.pool, before.session.session_hash)
     person = store.person
     assert person is not None, "the passkey was checked"
-    return await open_proved_operator(context, person, place)
+    async with context.pool.session() as session, session.transaction():
+        if not await identities.lock_person(session, person.person_id):
+            raise PasskeyRefused(REFUSED)
+        if await operator_passkeys.read(session, person.person_id, passkey.passkey_id) is None:
+            raise PasskeyRefused(REFUSED)
+        if before is not None:
+            await operator_sessions.end(session, before.session.session_hash)
+        return await open_operator(context, session, person, place, utc_now())
 
 
 async def prove_operator_by_passkey(context: Context, visit: OperatorVisit) -> None:

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from cuota.core.operator.person import Operator
 from cuota.db.desk.sessions import Link, NewSession
-from cuota.db.operator import operator_sessions, operators
+from cuota.db.operator import identities, operator_sessions, operators
 from cuota.db.operator.operator_sessions import OperatorSession
 from cuota.db.session import Session
 from cuota.flows.context import Context, utc_now
@@ -131,26 +131,41 @@ async def enter_operator(context: Context, link_id: UUID, code: str, place: Plac
     person = await read_operator_link(context, link_id, code)
     if person is None:
         return None
-    now = utc_now()
-    one_step = await operator_sessions.use_link(context.pool, link_id, now)
-    if one_step is None:
-        return None
-    return await open_operator(context, person, place, now if one_step else None, one_step=one_step)
+    async with context.pool.session() as session, session.transaction():
+        if not await identities.lock_person(session, person.person_id):
+            return None
+        now = utc_now()
+        one_step = await operator_sessions.use_link(session, link_id, now)
+        if one_step is None:
+            return None
+        return await open_operator(
+            context, session, person, place, now if one_step else None, one_step=one_step
+        )
 
 
 async def open_operator(
-    context: Context, person: Operator, place: Place, proved_at: datetime | None, *, one_step: bool = False
+    context: Context,
+    session: Session,
+    person: Operator,
+    place: Place,
+    proved_at: datetime | None,
+    *,
+    one_step: bool = False,
 ) -> str:
-    """Open a session and return its secret. `proved_at` is the time of the second factor, or None if it was not given yet."""
+    """Open a session and return its secret. `proved_at` is the time of the second factor, or None if it was not given yet.
+
+    The caller's transaction has locked the person, and then checked the link, session, passkey or account with which the person
+    enters. So a removal or a reset of the second factor either comes first, or ends the new session too.
+    """
     secret, now = secrets.token_urlsafe(32), utc_now()
     new = NewSession(
         _hash(context, secret), context.new_id(), person.person_id,
         now + (SESSION_LIFE if proved_at else HALFWAY_LIFE), one_step, proved_at,
         place.browser[:200], place.address[:64],
     )  # fmt: skip
-    await operator_sessions.open_session(context.pool, new, now)
+    await operator_sessions.open_session(session, new, now)
     if proved_at:
-        await operators.joined(context.pool, person.person_id, now)
+        await operators.joined(session, person.person_id, now)
     return secret
 
 
@@ -165,21 +180,20 @@ async def load_operator_visit(context: Context, secret: str) -> OperatorVisit | 
     return OperatorVisit(found, secret)
 
 
-async def finish_sign_in(context: Context, visit: OperatorVisit, typed: str, place: Place) -> str:
-    """Check the code of the authenticator app and finish signing in. Return the session's new secret. Raises WrongCode.
+async def finish_sign_in(context: Context, visit: OperatorVisit, typed: str, place: Place) -> str | None:
+    """Check the code of the authenticator app and finish signing in. Raises WrongCode.
 
-    A person who has a passkey and no app cannot set up an app here, because the app would replace the passkey.
+    Return the session's new secret, or None if the session has ended meanwhile. A person who has a passkey and no app cannot set up an app here, because the app would replace the passkey.
     """
     if visit.needs_passkey:
         raise WrongCode("Use your passkey.")
     await check_operator_factor(context, visit.session, typed)
-    await operator_sessions.end(context.pool, visit.session.session_hash)
-    return await open_proved_operator(context, visit.person, place)
-
-
-async def open_proved_operator(context: Context, person: Operator, place: Place) -> str:
-    """Open the session of a person who gave both factors. Return its secret."""
-    return await open_operator(context, person, place, utc_now())
+    async with context.pool.session() as session, session.transaction():
+        if not await identities.lock_person(session, visit.person.person_id):
+            return None
+        if not await operator_sessions.end(session, visit.session.session_hash):
+            return None
+        return await open_operator(context, session, visit.person, place, utc_now())
 
 
 async def prove_operator_again(context: Context, visit: OperatorVisit, typed: str) -> None:

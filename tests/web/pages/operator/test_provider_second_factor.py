@@ -140,7 +140,8 @@ async def test_an_answer_counts_as_a_fresh_code_only_for_the_session_that_asked(
     assert employee.page.left is not None
     address = await employee.elsewhere.sign_in(employee.page.left, employee.account)
     employee.http.cookies.delete("operator")
-    other = await open_operator(company.service.context, employee.person, Place("", ""), utc_now())
+    context = company.service.context
+    other = await open_operator(context, context.pool, employee.person, Place("", ""), utc_now())
     employee.http.cookies.set("operator", other)
     await grow_old(employee)
     assert (await employee.open(address)).heading == "Not confirmed"

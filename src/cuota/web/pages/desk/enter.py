@@ -7,6 +7,7 @@ from uuid import UUID
 from starlette.requests import Request
 from starlette.responses import Response
 
+from cuota.core.desk.passkey import Passkey
 from cuota.core.refusal import Refused
 from cuota.db.row_security import narrow
 from cuota.flows.context import Context
@@ -70,9 +71,9 @@ class _DeskDoor:
         key = await new_factor(context, visit.session)
         return key, factor_address(context, visit.person, key)
 
-    async def finish(self, context: Context, visit: DeskVisit, typed: str, place: Place) -> str:
+    async def finish(self, context: Context, visit: DeskVisit, typed: str, place: Place) -> str | None:
         secret = await sign_in.finish(context, visit, typed, place)
-        return f"{visit.merchant_id.hex}.{secret}"
+        return None if secret is None else f"{visit.merchant_id.hex}.{secret}"
 
     async def leave(self, context: Context, visit: DeskVisit) -> None:
         await sign_in.leave(context, visit)
@@ -84,9 +85,9 @@ class _DeskDoor:
         return passkeys_of_browser(context, secret, place.address)
 
     async def enter_by_passkey(
-        self, context: Context, store: DeskPasskeys, before: DeskVisit | None, place: Place
+        self, context: Context, store: DeskPasskeys, passkey: Passkey, before: DeskVisit | None, place: Place
     ) -> str:
-        merchant_id, secret = await enter_by_passkey(context, store, before, place)
+        merchant_id, secret = await enter_by_passkey(context, store, passkey, before, place)
         return f"{merchant_id.hex}.{secret}"
 
 

@@ -76,8 +76,8 @@ class Door(Protocol[V]):
     async def new_app(self, context: Context, visit: V) -> tuple[str, str] | None:
         """Return the key of the app to set up, and its `otpauth://` address, or None if the person has an app."""
 
-    async def finish(self, context: Context, visit: V, typed: str, place: Place) -> str:
-        """Check the code. Return the text of the new cookie. Raises WrongCode."""
+    async def finish(self, context: Context, visit: V, typed: str, place: Place) -> str | None:
+        """Check the code. Return the text of the new cookie, or None if the session has ended meanwhile. Raises WrongCode."""
 
     async def leave(self, context: Context, visit: V) -> None:
         """End the session."""
@@ -240,7 +240,10 @@ class Entrance(Generic[V]):
                 service_of(request).context, visit, form.get("code", ""), place_of(request)
             )
         except WrongCode as wrong:
-            return await self._code_page(request, await self.door.visit(request) or visit, str(wrong))
+            visit = await self.door.visit(request)
+            return self._ended() if visit is None else await self._code_page(request, visit, str(wrong))
+        if kept is None:
+            return self._ended()
         response = see_other(self.door.path)
         self.door.keep(request, response, kept)
         return response

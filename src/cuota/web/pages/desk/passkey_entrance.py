@@ -14,6 +14,7 @@ from typing import Generic, Protocol, TypeVar
 from starlette.requests import Request
 from starlette.responses import Response
 
+from cuota.core.desk.passkey import Passkey
 from cuota.flows.context import Context
 from cuota.flows.desk.check_passkey import (
     CHALLENGE_LIFE,
@@ -43,10 +44,12 @@ class PasskeyDoor(Door[V], Protocol[V, S]):
     def passkeys(self, context: Context, secret: str, place: Place) -> S:
         """Return the passkey store for a person who is not known yet."""
 
-    async def enter_by_passkey(self, context: Context, store: S, before: V | None, place: Place) -> str:
+    async def enter_by_passkey(
+        self, context: Context, store: S, passkey: Passkey, before: V | None, place: Place
+    ) -> str:
         """Open a session for the person whose passkey was checked, and end the earlier session. Return the text of the cookie.
 
-        Raises PasskeyRefused where a passkey alone is not enough to sign in.
+        Raises PasskeyRefused where a passkey alone is not enough to sign in, or if the passkey was removed meanwhile.
         """
 
 
@@ -95,7 +98,7 @@ class PasskeyEntrance(Generic[V, S]):
             raise found
         before = await self.door.visit(request)
         try:
-            kept = await self.door.enter_by_passkey(context, store, before, place)
+            kept = await self.door.enter_by_passkey(context, store, found, before, place)
         except PasskeyRefused as refused:
             return self.entrance.sign_in_page(request, (str(refused), "error"), status=400)
         response = see_other(self.door.path)

@@ -7,6 +7,7 @@ from uuid import UUID
 from starlette.requests import Request
 from starlette.responses import Response
 
+from cuota.core.desk.passkey import Passkey
 from cuota.core.refusal import Refused
 from cuota.flows.context import Context
 from cuota.flows.desk.sign_in import Place
@@ -70,7 +71,7 @@ class _OperatorDoor:
         key = await new_operator_factor(context, visit.session)
         return key, app_address(context, visit.person.email, key)
 
-    async def finish(self, context: Context, visit: OperatorVisit, typed: str, place: Place) -> str:
+    async def finish(self, context: Context, visit: OperatorVisit, typed: str, place: Place) -> str | None:
         return await sign_in.finish_sign_in(context, visit, typed, place)
 
     async def leave(self, context: Context, visit: OperatorVisit) -> None:
@@ -83,9 +84,14 @@ class _OperatorDoor:
         return operator_passkeys_of_browser(context, secret, place.address)
 
     async def enter_by_passkey(
-        self, context: Context, store: OperatorPasskeys, before: OperatorVisit | None, place: Place
+        self,
+        context: Context,
+        store: OperatorPasskeys,
+        passkey: Passkey,
+        before: OperatorVisit | None,
+        place: Place,
     ) -> str:
-        return await enter_operator_by_passkey(context, store, before, place)
+        return await enter_operator_by_passkey(context, store, passkey, before, place)
 
 
 _DOOR = _OperatorDoor()
