@@ -22,9 +22,11 @@ _JOINED = (
     "UPDATE desk_people SET joined_at = $3 WHERE merchant_id = $1 AND person_id = $2 AND joined_at IS NULL"
 )
 # These locks are held until the end of the transaction, so that two owners cannot leave at the same moment. The person who is to
-# be changed is locked by the same statement: every statement locks people in the order of their ids.
+# be changed, and the person who makes the change, are locked by the same statement: every statement locks people in the order of
+# their ids.
 _OWNERS = """SELECT person_id, role FROM desk_people
-    WHERE merchant_id = $1 AND (role = 'owner' OR person_id = $2) AND removed_at IS NULL ORDER BY person_id FOR UPDATE"""
+    WHERE merchant_id = $1 AND (role = 'owner' OR person_id = ANY ($2::uuid[])) AND removed_at IS NULL
+    ORDER BY person_id FOR UPDATE"""
 # A concurrent removal or reset of the same person waits for this lock. If the removal came first, this statement finds no person.
 _LOCK = """SELECT person_id FROM desk_people WHERE merchant_id = $1 AND person_id = $2 AND removed_at IS NULL
     FOR NO KEY UPDATE"""
@@ -91,9 +93,9 @@ async def joined(session: Session, merchant_id: UUID, person_id: UUID, now: date
     await session.fetchrow(_JOINED, merchant_id, person_id, now)
 
 
-async def owners(session: Session, merchant_id: UUID, person_id: UUID) -> set[UUID]:
-    """Return the owners. Lock them and this person until the transaction ends."""
-    rows = await session.fetch(_OWNERS, merchant_id, person_id)
+async def owners(session: Session, merchant_id: UUID, *person_ids: UUID) -> set[UUID]:
+    """Return the owners. Lock them and these people until the transaction ends."""
+    rows = await session.fetch(_OWNERS, merchant_id, person_ids)
     return {row["person_id"] for row in rows if row["role"] == Role.OWNER}
 
 

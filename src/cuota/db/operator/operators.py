@@ -19,9 +19,10 @@ _ADD = """INSERT INTO operator_people (person_id, email, name, role, invited_at)
     ON CONFLICT DO NOTHING RETURNING person_id"""
 _JOINED = "UPDATE operator_people SET joined_at = $2 WHERE person_id = $1 AND joined_at IS NULL"
 # These locks are held until the end of the transaction, so that two owners cannot leave at the same moment. The person who is to
-# be changed is locked by the same statement: every statement locks people in the order of their ids.
+# be changed, and the person who makes the change, are locked by the same statement: every statement locks people in the order of
+# their ids.
 _OWNERS = """SELECT person_id, role FROM operator_people
-    WHERE (role = 'owner' OR person_id = $1) AND removed_at IS NULL ORDER BY person_id FOR UPDATE"""
+    WHERE (role = 'owner' OR person_id = ANY ($1::uuid[])) AND removed_at IS NULL ORDER BY person_id FOR UPDATE"""
 _ROLE = "UPDATE operator_people SET role = $2 WHERE person_id = $1 AND removed_at IS NULL"
 _REMOVE = (
     "UPDATE operator_people SET removed_at = $2, factor = NULL WHERE person_id = $1 AND removed_at IS NULL"
@@ -80,9 +81,9 @@ async def joined(session: Session, person_id: UUID, now: datetime) -> None:
     await session.fetchrow(_JOINED, person_id, now)
 
 
-async def owners(session: Session, person_id: UUID) -> set[UUID]:
-    """Return the owners. Lock them and this person until the transaction ends."""
-    rows = await session.fetch(_OWNERS, person_id)
+async def owners(session: Session, *person_ids: UUID) -> set[UUID]:
+    """Return the owners. Lock them and these people until the transaction ends."""
+    rows = await session.fetch(_OWNERS, person_ids)
     return {row["person_id"] for row in rows if row["role"] == OperatorRole.OWNER}
 
 

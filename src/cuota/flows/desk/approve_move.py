@@ -5,8 +5,9 @@ from __future__ import annotations
 from uuid import UUID
 
 from cuota.core import money
-from cuota.core.order.movement import MovementRequest
-from cuota.db.desk import approvals
+from cuota.core.desk.role import Action, may
+from cuota.core.order.movement import MovementKind, MovementRequest
+from cuota.db.desk import approvals, people
 from cuota.db.desk.approvals import Approval
 from cuota.flows.context import Context, utc_now
 from cuota.flows.desk.record import Actor, AuditNote, record
@@ -18,7 +19,15 @@ class CannotApprove(Exception):
 
 OWN = "You asked for this yourself. Another person of your team must approve it."
 USED = "This form was sent before, and another person was asked. Nothing was changed now. Check the amount, and send it again."
+NO_LONGER = "Your role no longer includes this. Nothing was changed."
 DECIDED = "Another person has already decided this. Look at the current state."
+
+# The action that a person's role must include for each movement.
+ACTION_OF = {
+    MovementKind.CAPTURE: Action.CAPTURE,
+    MovementKind.VOID: Action.VOID,
+    MovementKind.REFUND: Action.REFUND,
+}
 
 
 def needs_second_person(context: Context, cents: int) -> bool:
@@ -63,13 +72,20 @@ def _subject(asked: Approval) -> str:
 async def decide_approval(
     context: Context, merchant_id: UUID, actor: Actor, asked: Approval, *, approve: bool
 ) -> None:
-    """Approve or reject a request. The person who made the request can only withdraw it. Raises CannotApprove."""
+    """Approve or reject a request. The person who made the request can only withdraw it. Raises CannotApprove.
+
+    An approval needs the person's current role, which another person may have changed since the request began.
+    """
     person = actor.person
     assert person is not None
     if approve and asked.asked_by == person.person_id:
         raise CannotApprove(OWN)
     state = "approved" if approve else "rejected"
     async with context.pool.session() as session, session.transaction():
+        await people.lock(session, merchant_id, person.person_id)
+        current = await people.read(session, merchant_id, person.person_id)
+        if current is None or (approve and not may(current.role, ACTION_OF[asked.kind])):
+            raise CannotApprove(NO_LONGER)
         decided = await approvals.decide(
             session, merchant_id, asked.approval_id, state, person.person_id, actor.words, utc_now()
         )

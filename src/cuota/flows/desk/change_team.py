@@ -5,6 +5,7 @@ Each change and its entry in the audit log are one transaction.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 
 from cuota.core.desk.person import Person, read_email, read_name
@@ -22,6 +23,7 @@ class BadTeam(BadChange):
 
 
 GONE = "This person is no longer in the team. Nothing was changed."
+LEFT = "You are no longer in the team. Nothing was changed."
 LAST_OWNER = "A team needs an owner. Make another person an owner first."
 
 
@@ -63,6 +65,9 @@ async def invite(
         merchant_id, context.new_id(), known_email, known_name, role, utc_now(), None, has_factor=False
     )
     async with context.pool.session() as session, session.transaction():
+        if actor.person is not None:
+            await people.lock(session, merchant_id, actor.person.person_id)
+        _require(await _now(session, merchant_id, actor), role)
         if not await people.add(session, person):
             raise BadTeam(f"{known_email} is already in the team.", "email")
         subject = f"{known_name} <{known_email}>"
@@ -80,8 +85,10 @@ async def change_role(
     """Give a person another role. Raises BadTeam."""
     reason = _text(reason, "reason", "Say why, in a few words. The audit log keeps the reason.")
     async with context.pool.session() as session, session.transaction():
-        person = await _locked(session, merchant_id, person_id, stays_owner=role is Role.OWNER)
-        _require(actor, person.role, role)
+        current, person = await _locked(
+            session, merchant_id, actor, person_id, stays_owner=role is Role.OWNER
+        )
+        _require(current, person.role, role)
         if person.role is role:
             return
         await people.change_role(session, merchant_id, person_id, role)
@@ -95,9 +102,9 @@ async def remove(context: Context, merchant_id: UUID, actor: Actor, person_id: U
     reason = _text(reason, "reason", "Say why, in a few words. The audit log keeps the reason.")
     now = utc_now()
     async with context.pool.session() as session, session.transaction():
-        person = await _locked(session, merchant_id, person_id, stays_owner=False)
+        current, person = await _locked(session, merchant_id, actor, person_id, stays_owner=False)
         if actor.person is None or actor.person.person_id != person_id:
-            _require(actor, person.role)
+            _require(current, person.role)
         await people.remove(session, merchant_id, person_id, now)
         await passkeys.remove_all(session, merchant_id, person_id)
         await sessions.end_all(session, merchant_id, person_id, now)
@@ -114,10 +121,8 @@ async def reset_factor(
     reason = _text(reason, "reason", "Say why, in a few words. The audit log keeps the reason.")
     now = utc_now()
     async with context.pool.session() as session, session.transaction():
-        person = await people.read(session, merchant_id, person_id)
-        if person is None:
-            raise BadTeam(GONE)
-        _require(actor, person.role)
+        current, person = await _locked(session, merchant_id, actor, person_id, stays_owner=True)
+        _require(current, person.role)
         await people.reset_factor(session, merchant_id, person_id)
         await passkeys.remove_all(session, merchant_id, person_id)
         await sessions.end_all(session, merchant_id, person_id, now)
@@ -170,12 +175,28 @@ async def end_session(
     return ended
 
 
-async def _locked(session: Connection, merchant_id: UUID, person_id: UUID, *, stays_owner: bool) -> Person:
-    """Return a person, and lock the team's owners. Raises BadTeam if the team would lose its last owner."""
-    owners = await people.owners(session, merchant_id, person_id)
+async def _locked(
+    session: Connection, merchant_id: UUID, actor: Actor, person_id: UUID, *, stays_owner: bool
+) -> tuple[Actor, Person]:
+    """Return the actor with the current role, and a person. Lock both, and the team's owners.
+
+    Raises BadTeam if the team would lose its last owner.
+    """
+    asking = [] if actor.person is None else [actor.person.person_id]
+    owners = await people.owners(session, merchant_id, person_id, *asking)
     person = await people.read(session, merchant_id, person_id)
     if person is None:
         raise BadTeam(GONE)
     if owners == {person_id} and not stays_owner:
         raise BadTeam(LAST_OWNER)
-    return person
+    return await _now(session, merchant_id, actor), person
+
+
+async def _now(session: Connection, merchant_id: UUID, actor: Actor) -> Actor:
+    """Return the actor with the current role, which another person may have changed since the request began."""
+    if actor.person is None:
+        return actor
+    found = await people.read(session, merchant_id, actor.person.person_id)
+    if found is None:
+        raise BadTeam(LEFT)
+    return replace(actor, person=found)

@@ -5,6 +5,7 @@ Each change and its entry in the log are one transaction.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 
 from cuota.core.desk.person import read_email, read_name
@@ -16,7 +17,7 @@ from cuota.db.operator import identities, operator_passkeys, operator_sessions, 
 from cuota.db.pool import Connection
 from cuota.db.session import Session
 from cuota.flows.context import Context, utc_now
-from cuota.flows.desk.change_team import GONE, LAST_OWNER, BadTeam
+from cuota.flows.desk.change_team import GONE, LAST_OWNER, LEFT, BadTeam
 from cuota.flows.desk.sign_in import INVITATION_LIFE
 from cuota.flows.operator.log_action import OperatorActor, OperatorNote, log_action
 from cuota.flows.operator.operator_sign_in import make_operator_link
@@ -57,6 +58,9 @@ async def invite_operator(
     reason = reason_of(reason)
     person = Operator(context.new_id(), known_email, known_name, role, utc_now(), None, has_factor=False)
     async with context.pool.session() as session, session.transaction():
+        if actor.person is not None:
+            await identities.lock_person(session, actor.person.person_id)
+        _require(await _now(session, actor), role)
         if not await operators.add(session, person):
             raise BadTeam(f"{known_email} is already in the team.", "email")
         note = OperatorNote("team.invite", _subject(person), reason, after={"role": role})
@@ -72,8 +76,8 @@ async def change_operator_role(
     """Give a person another role. Raises BadTeam."""
     reason = reason_of(reason)
     async with context.pool.session() as session, session.transaction():
-        person = await _locked(session, person_id, stays_owner=role is OperatorRole.OWNER)
-        _require(actor, person.role, role)
+        current, person = await _locked(session, actor, person_id, stays_owner=role is OperatorRole.OWNER)
+        _require(current, person.role, role)
         if person.role is role:
             return
         await operators.change_role(session, person_id, role)
@@ -87,9 +91,9 @@ async def remove_operator(context: Context, actor: OperatorActor, person_id: UUI
     """Remove a person, whose sessions and links end at once. Raises BadTeam."""
     reason, now = reason_of(reason), utc_now()
     async with context.pool.session() as session, session.transaction():
-        person = await _locked(session, person_id, stays_owner=False)
+        current, person = await _locked(session, actor, person_id, stays_owner=False)
         if actor.person is None or actor.person.person_id != person_id:
-            _require(actor, person.role)
+            _require(current, person.role)
         await operators.remove(session, person_id, now)
         await identities.unlink(session, person_id)
         await operator_passkeys.remove_all(session, person_id)
@@ -102,10 +106,8 @@ async def reset_operator_factor(context: Context, actor: OperatorActor, person_i
     """Forget a person's authenticator app and passkeys after the phone was lost. All sessions end. Raises BadTeam."""
     reason, now = reason_of(reason), utc_now()
     async with context.pool.session() as session, session.transaction():
-        person = await operators.read(session, person_id)
-        if person is None:
-            raise BadTeam(GONE)
-        _require(actor, person.role)
+        current, person = await _locked(session, actor, person_id, stays_owner=True)
+        _require(current, person.role)
         before = {"secondFactor": await second_factor_of(session, person)}
         await operators.reset_factor(session, person_id)
         await operator_passkeys.remove_all(session, person_id)
@@ -131,10 +133,8 @@ async def forget_operator_account(
     """
     reason, now = reason_of(reason), utc_now()
     async with context.pool.session() as session, session.transaction():
-        person = await operators.read(session, person_id)
-        if person is None:
-            raise BadTeam(GONE)
-        _require(actor, person.role)
+        current, person = await _locked(session, actor, person_id, stays_owner=True)
+        _require(current, person.role)
         if not await identities.unlink(session, person_id):
             return
         await operator_sessions.end_all(session, person_id, now)
@@ -161,15 +161,31 @@ def _subject(person: Operator) -> str:
     return f"{person.name} <{person.email}>"
 
 
-async def _locked(session: Connection, person_id: UUID, *, stays_owner: bool) -> Operator:
-    """Return a person, and lock the team's owners. Raises BadTeam if the team would lose its last owner."""
-    owners = await operators.owners(session, person_id)
+async def _locked(
+    session: Connection, actor: OperatorActor, person_id: UUID, *, stays_owner: bool
+) -> tuple[OperatorActor, Operator]:
+    """Return the actor with the current role, and a person. Lock both, and the team's owners.
+
+    Raises BadTeam if the team would lose its last owner.
+    """
+    asking = [] if actor.person is None else [actor.person.person_id]
+    owners = await operators.owners(session, person_id, *asking)
     person = await operators.read(session, person_id)
     if person is None:
         raise BadTeam(GONE)
     if owners == {person_id} and not stays_owner:
         raise BadTeam(LAST_OWNER)
-    return person
+    return await _now(session, actor), person
+
+
+async def _now(session: Connection, actor: OperatorActor) -> OperatorActor:
+    """Return the actor with the current role, which another person may have changed since the request began."""
+    if actor.person is None:
+        return actor
+    found = await operators.read(session, actor.person.person_id)
+    if found is None:
+        raise BadTeam(LEFT)
+    return replace(actor, person=found)
 
 
 async def invite_operator_again(context: Context, actor: OperatorActor, person_id: UUID) -> bool:

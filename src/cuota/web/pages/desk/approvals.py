@@ -7,11 +7,11 @@ from starlette.responses import Response
 
 from cuota.core import money
 from cuota.core.desk.role import Action
-from cuota.core.order.movement import MovementKind, MovementRequest
+from cuota.core.order.movement import MovementRequest
 from cuota.core.refusal import Code, Refused
 from cuota.db.desk import approvals
 from cuota.db.desk.approvals import Approval
-from cuota.flows.desk.approve_move import CannotApprove, decide_approval
+from cuota.flows.desk.approve_move import ACTION_OF, CannotApprove, decide_approval
 from cuota.flows.desk.record import AuditNote, record
 from cuota.web.pages.checkout.session import Stop, see_other
 from cuota.web.pages.desk.move import MOVES, preview_values
@@ -24,11 +24,6 @@ from cuota.web.service import service_of
 MOST_SHOWN = 100
 _APPROVALS = f"{PATH}/approvals"
 _STATES = {"waiting": ("Waiting", "wait"), "approved": ("Approved", "done"), "rejected": ("Rejected", "off")}
-_ACTIONS = {
-    MovementKind.CAPTURE: Action.CAPTURE,
-    MovementKind.VOID: Action.VOID,
-    MovementKind.REFUND: Action.REFUND,
-}
 
 
 @allowed(Action.READ_ORDERS)
@@ -81,7 +76,7 @@ async def _page(
     request: Request, desk: Desk, found: Approval, errors: dict[str, str] | None = None
 ) -> Response:
     own = found.asked_by == desk.visit.person.person_id
-    may = desk.may(_ACTIONS[found.kind])
+    may = desk.may(ACTION_OF[found.kind])
     seen, problem = None, ""
     if found.state != "rejected":
         try:
@@ -150,7 +145,7 @@ def _asked(found: Approval) -> MovementRequest:
 async def decide(request: Request, desk: Desk) -> Response:
     """Approve a request and move the money, reject it, or finish a movement that was approved but not made."""
     found, do = await _find(request, desk), desk.form.get("do", "")
-    own, may = found.asked_by == desk.visit.person.person_id, desk.may(_ACTIONS[found.kind])
+    own, may = found.asked_by == desk.visit.person.person_id, desk.may(ACTION_OF[found.kind])
     if do not in {"approve", "reject", "finish"} or not (may or (own and do == "reject")):
         return await _page(
             request, desk, found, {"": "Your role does not include this. Nothing was changed."}
