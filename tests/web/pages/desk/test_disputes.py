@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
 import httpx
+import pyotp
 import pytest
 
 from cuota.core.desk.role import Role
@@ -15,6 +17,7 @@ from cuota.core.dispute.evidence import EvidenceFile
 from cuota.db.desk import audit
 from cuota.db.desk.orders import BEYOND
 from cuota.db.dispute import disputes as stored
+from cuota.flows.context import utc_now
 from cuota.web.pages.desk import dispute_view
 from support.disputes import captured, charged_back, decided, disputed
 from support.makers import Merchant
@@ -95,6 +98,29 @@ async def test_accepting_requires_a_reason_and_is_in_the_audit_log(staff: Staff)
     assert await status_of(staff.shop, dispute) is DisputeStatus.LOST
     page = await staff.open("/desk/audit?action=dispute.")
     assert "The parcel was lost." in page.text
+
+
+async def test_accepting_a_large_dispute_requires_a_fresh_code(staff: Staff) -> None:
+    order = await captured(staff.shop, "600.00")
+    dispute = await disputed(staff.shop, order, 60_000)
+    person = await staff.invited("large-dispute@shop.example")
+    await staff.sign_in(person)
+    await staff.service.context.pool.fetch(
+        "UPDATE desk_sessions SET proved_at = $1 WHERE person_id = $2",
+        utc_now() - timedelta(minutes=6),
+        person.person_id,
+    )
+    await staff.open(path(dispute))
+    assert "Code of your authenticator app" in staff.page.text
+    for wrong in ("", "000000"):
+        page = await staff.press("accept", reason="lost", code=wrong)
+        assert page.status == 400
+    assert await status_of(staff.shop, dispute) is DisputeStatus.OPEN
+    # The code of the sign-in was used, so this one is of the next time step.
+    page = await staff.press(
+        "accept", reason="lost", code=pyotp.TOTP(staff.key).at(utc_now() + timedelta(seconds=30))
+    )
+    assert "You accepted." in page.text
 
 
 async def test_a_second_click_on_accept_changes_nothing(staff: Staff) -> None:

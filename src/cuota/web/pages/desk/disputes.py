@@ -14,7 +14,7 @@ from starlette.responses import Response
 from cuota.core import money
 from cuota.core.desk.role import Action
 from cuota.core.desk.sort import DISPUTE_SORT_WORDS, Sort, read_sort
-from cuota.core.dispute.dispute import DisputeParty, DisputeStatus
+from cuota.core.dispute.dispute import Dispute, DisputeParty, DisputeStatus
 from cuota.core.dispute.evidence import EvidenceFile
 from cuota.core.dispute.evidence_file import check_files
 from cuota.core.refusal import Code, Refused
@@ -41,6 +41,7 @@ from cuota.web.pages.desk.dispute_view import (
     next_words,
     statement_rows,
 )
+from cuota.web.pages.desk.team import prove
 from cuota.web.pages.desk.view import common, day_of, sort_options
 from cuota.web.pages.desk.visit import PATH, Desk, allowed, allowed_with_files, id_in_path, missing
 from cuota.web.pages.download import download
@@ -134,6 +135,7 @@ def _page(
         "statements": statement_rows(one, shown.statements),
         "amount": money.shown(one.amount, found.currency),
         "can_answer": answerable,
+        "asks_code": _steps_up(request, one) and not desk.fresh,
         "can_appeal": may and can_appeal(one, service_of(request).context.now()),
         "values": desk.form,
         "files_again": bool(desk.files),
@@ -186,6 +188,8 @@ async def _accept(request: Request, desk: Desk, context: Context) -> Response:
     accepted = see_other(f"{DISPUTES}/{one.dispute_id}?said=accepted")
     if accepted_before(one):
         return accepted
+    if _steps_up(request, one) and (errors := await prove(request, desk)):
+        return _page(request, desk, shown, errors, status=400)
     amount = money.shown(one.amount, shown.found.currency)
     note = AuditNote("dispute.accept", f"Accepted a dispute about {amount}", reason, shown.found.order_id)
     act = partial(accept_dispute, context, desk.merchant_id, one.dispute_id)
@@ -194,6 +198,11 @@ async def _accept(request: Request, desk: Desk, context: Context) -> Response:
     except Refused as refused:
         return await _refused(request, desk, refused)
     return accepted
+
+
+def _steps_up(request: Request, one: Dispute) -> bool:
+    """Return whether an acceptance needs a fresh second factor, as a refund of the same amount does."""
+    return one.amount > service_of(request).settings.desk_fresh_above
 
 
 async def _written(request: Request, desk: Desk, act: WriteAnswer, action: str, said: str) -> Response:
