@@ -72,8 +72,8 @@ class DeskVisit:
 async def ask_link(context: Context, email: str) -> None:
     """Queue an e-mail with a sign-in link for each team that has a person with this address.
 
-    The response never tells whether such a person exists, because a job sends the e-mail later. A person gets at most five links
-    in an hour.
+    The response never tells whether such a person exists, because a job sends the e-mail later. A person has at most five links
+    that can still be used.
     """
     with everyone():
         for person in await people.by_email(context.pool, email):
@@ -89,7 +89,7 @@ async def make_link(
     life: timedelta = LINK_LIFE,
     session: Session | None = None,
 ) -> str | None:
-    """Make a sign-in link, which works once. Return its address, or None if the person got too many in the last hour.
+    """Make a sign-in link, which works once. Return its address, or None if the person has too many or was removed.
 
     `one_step` (sandbox only): the link asks for no second factor. With `session`, the link is part of that session's transaction.
     """
@@ -98,7 +98,19 @@ async def make_link(
     most = LINKS_AN_HOUR if mail else 1000
     since = now - timedelta(hours=1)
     mail_at = now if mail else None
-    if not await sessions.add_link(session or context.pool, person, link, now, mail_at, since, most):
+
+    async def add(session: Session) -> bool:
+        # Requests at the same moment wait for this lock, so that each of them counts the links of the others.
+        if not await people.lock(session, person.merchant_id, person.person_id):
+            return False
+        return await sessions.add_link(session, person, link, now, mail_at, since, most)
+
+    if session is not None:
+        added = await add(session)
+    else:
+        async with context.pool.session() as own, own.transaction():
+            added = await add(own)
+    if not added:
         return None
     return link_address(context, person.merchant_id, link_id)
 

@@ -69,7 +69,7 @@ def provider_only(context: Context) -> bool:
 async def ask_operator_link(context: Context, email: str) -> None:
     """Queue an e-mail with a sign-in link if a person of the team has this address.
 
-    A person gets at most five links in an hour.
+    A person has at most five links that can still be used.
     """
     if provider_only(context):
         return
@@ -88,7 +88,7 @@ async def make_operator_link(
     life: timedelta = LINK_LIFE,
     session: Session | None = None,
 ) -> str | None:
-    """Make a sign-in link, which works once. Return its address, or None if the person got too many in the last hour.
+    """Make a sign-in link, which works once. Return its address, or None if the person has too many or was removed.
 
     `one_step` (sandbox only): the link asks for no second factor. `emergency`: the link also works where the provider is
     otherwise the only way to sign in. With `session`, the link is part of that session's transaction.
@@ -99,7 +99,19 @@ async def make_operator_link(
     most = LINKS_AN_HOUR if mail else 1000
     since = now - timedelta(hours=1)
     mail_at = now if mail else None
-    if not await operator_sessions.add_link(session or context.pool, link, now, mail_at, since, most):
+
+    async def add(session: Session) -> bool:
+        # Requests at the same moment wait for this lock, so that each of them counts the links of the others.
+        if not await identities.lock_person(session, person.person_id):
+            return False
+        return await operator_sessions.add_link(session, link, now, mail_at, since, most)
+
+    if session is not None:
+        added = await add(session)
+    else:
+        async with context.pool.session() as own, own.transaction():
+            added = await add(own)
+    if not added:
         return None
     return operator_link_address(context, link_id)
 
