@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID, uuid4
 
+import asyncpg
 import httpx
 import pytest
 
@@ -42,6 +43,8 @@ PAGES_WITH_ID = [(method, path) for method, path, area in WITH_ID if area in PAG
 SANDBOX_WITH_ID = [(method, path) for method, path, area in WITH_ID if area is app.SANDBOX]
 DESK_WITH_ID = [(method, path) for method, path, area in WITH_ID if area in {DESK, OPERATOR}]
 BANK_WITH_ID = [(method, path) for method, path, area in WITH_ID if area is app.BANK]
+# A process reads these tables again from time to time, whatever the request is.
+BESIDE = ("credentials", "signing_keys", "api_requests")
 
 
 @dataclass
@@ -55,6 +58,14 @@ class Stranger:
         """Return ids of the same form that do not exist."""
         own = {"step", "number"}
         return {name: text if name in own else str(uuid4()) for name, text in self.ids.items()}
+
+    def near(self) -> dict[str, str]:
+        """Return ids that do not exist, and that differ from the merchant's ids in one digit."""
+        own = {"step", "number"}
+        return {
+            name: text if name in own else f"{text[:20]}{'a' if text[20] != 'a' else 'b'}{text[21:]}"
+            for name, text in self.ids.items()
+        }
 
     def halfway(self) -> dict[str, str]:
         """Return ids of which only the merchant's exists."""
@@ -165,6 +176,29 @@ async def test_another_merchant_s_id_gets_the_same_answer_as_an_id_that_does_not
     assert {answer.status_code for answer in answers} == {404}, answers[0].text
     assert told(answers[0]) == told(answers[1]) == told(answers[2])
     assert await everything(stranger.shop) == before
+
+
+@pytest.mark.parametrize(("method", "path"), WITH_TOKEN)
+async def test_another_merchant_s_id_takes_the_same_statements_as_an_id_that_does_not_exist(
+    merchant: Merchant, stranger: Stranger, monkeypatch: pytest.MonkeyPatch, method: str, path: str
+) -> None:
+    # Otherwise the time of the answer would show that the id exists.
+    asked: list[str] = []
+    ask = asyncpg.Connection._do_execute
+
+    async def noted(self: Any, query: str, *arguments: Any, **more: Any) -> Any:
+        asked.extend([] if any(table in query for table in BESIDE) else [query])
+        return await ask(self, query, *arguments, **more)
+
+    monkeypatch.setattr(asyncpg.Connection, "_do_execute", noted)
+    seen = []
+    for ids in (stranger.ids, stranger.near()):
+        answer = await merchant.http.request(method, filled(path, ids), **body_of(method, path))
+        assert answer.status_code == 404
+        assert asked
+        seen.append(asked.copy())
+        asked.clear()
+    assert seen[0] == seen[1]
 
 
 @pytest.mark.parametrize(("method", "path"), PAGES_WITH_ID)
