@@ -73,7 +73,7 @@ async def ask_link(context: Context, email: str) -> None:
     """Queue an e-mail with a sign-in link for each team that has a person with this address.
 
     The response never tells whether such a person exists, because a job sends the e-mail later. A person has at most five links
-    that can still be used.
+    of the last hour that can still be used.
     """
     with everyone():
         for person in await people.by_email(context.pool, email):

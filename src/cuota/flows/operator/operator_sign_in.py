@@ -69,7 +69,7 @@ def provider_only(context: Context) -> bool:
 async def ask_operator_link(context: Context, email: str) -> None:
     """Queue an e-mail with a sign-in link if a person of the team has this address.
 
-    A person has at most five links that can still be used.
+    A person has at most five links of the last hour that can still be used.
     """
     if provider_only(context):
         return

@@ -56,7 +56,7 @@ SAID = {
     "before": "Your first click already did this. Nothing was moved twice.",
     "invited": "The invitation is on its way by e-mail. The link in it works for seven days.",
     "again": "Another link is on its way by e-mail.",
-    "too-many": "This person got five links within an hour. Try again later.",
+    "too-many": "This person has five links of the last hour that still work. Try again later.",
     "role": "The role was changed. It applies from the next click on.",
     "removed": "The person was removed, and is signed out everywhere.",
     "factor": "The authenticator app and all passkeys were removed. At the next sign-in, the person sets up another app.",
