@@ -195,7 +195,8 @@ async def load_operator_visit(context: Context, secret: str) -> OperatorVisit | 
 async def finish_sign_in(context: Context, visit: OperatorVisit, typed: str, place: Place) -> str | None:
     """Check the code of the authenticator app and finish signing in. Raises WrongCode.
 
-    Return the session's new secret, or None if the session has ended meanwhile. A person who has a passkey and no app cannot set up an app here, because the app would replace the passkey.
+    Return the session's new secret, or None if the session has ended meanwhile. A person who has a passkey and no app cannot set up
+    an app here, because the app would replace the passkey.
     """
     if visit.needs_passkey:
         raise WrongCode("Use your passkey.")
