@@ -74,7 +74,7 @@ def remind(
     kind = NoticeKind.CARD_NEEDED if refused or needs_card(plan) else NoticeKind.REMINDER
     ending = expiring(order, plan)
     notices = tuple(
-        Notice(new_id(), kind, item.number, item.total, item.due_on, now)
+        Notice(new_id(), kind, item.number, item.total, item.charge_at.astimezone(zone).date(), now)
         for item in due
         if item.charge_at is not None and now < item.charge_at and item.number not in ending
     )
@@ -102,7 +102,9 @@ def _reminded_next(
     order: Order, item: Installment, zone: tzinfo, now: datetime, ending: frozenset[int]
 ) -> datetime | None:
     """Return the time of the next reminder. If the payment may still be canceled, remind once the authorization has ended."""
-    later, ends = Days(zone).remind_at(item.due_on, now), order.authorization_expires_at
+    # A payment whose day was missed is charged later than it is due (missed.py).
+    day = item.due_on if item.charge_at is None else item.charge_at.astimezone(zone).date()
+    later, ends = Days(zone).remind_at(day, now), order.authorization_expires_at
     if later is not None or item.number not in ending or ends is None or ends <= now:
         return later
     known = Days(zone).daytime(ends)

@@ -12,6 +12,7 @@ from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
 from cuota.core.plan.charge import NEVER_SENT, Charge, Origin
 from cuota.core.plan.collection import with_changes
+from cuota.core.plan.missed import was_missed
 
 # A request has surely ended this long after it began: it has arrived at the rail, or never will. A call may take ten seconds
 # (rails/bounded.py). The rest is for a process or a network that stood still in between.
@@ -21,14 +22,16 @@ SURE_AFTER = timedelta(minutes=5)
 def may_repeat(
     order: Order, plan: Sequence[Installment], charge: Charge, now: datetime, *, refused: bool, disputed: bool
 ) -> bool:
-    """Return whether the charge would still begin now: with this amount, to this card, and before any later day.
+    """Return whether the charge would still begin now: with this amount, to this card, and on the payment's day.
 
     `refused`: the card must not be charged any more. `disputed`: a dispute about the order closed after the charge began. A
     dispute moves the unpaid payments to later days.
     """
     item = plan[charge.installment - 1]
     scheduled = charge.origin is Origin.SCHEDULE
-    moved = disputed or (scheduled and (item.charge_at is None or item.charge_at > now))
+    moved = disputed or (
+        scheduled and (item.charge_at is None or item.charge_at > now or was_missed(item, now))
+    )
     return order.paused_at is None and not refused and not moved and item.total == charge.amount
 
 

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 from cuota.core.installment import Installment, owed
 from cuota.core.order.order import Order, Status
 from cuota.core.plan.declines import ATTEMPTS_WITHIN
+from cuota.core.plan.missed import ANNOUNCED_BEFORE, APART
 from cuota.core.plan.payday import Days
 from cuota.db.order.columns import order_of
 
@@ -29,7 +30,8 @@ def disagreements(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield f"card_refunds {refund_id}", "is pending, but no time says when it is sent"
     if order.status is not Status.APPROVED or order.paused_at is not None:
         return
-    for item in owed([Installment(*row) for row in facts["plan"]]):
+    waiting = owed([Installment(*row) for row in facts["plan"]])
+    for item in waiting:
         # An installment that failed may wait for another card, and one that was written off for the consumer.
         if item.charge_at is None and not item.failures and item.written_off_at is None:
             yield (
@@ -37,7 +39,7 @@ def disagreements(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
                 f"{item.total} is unpaid, but no time says when it is charged",
             )
         if item.charge_at is not None and facts["agreed"]:
-            latest = _latest(item, ZoneInfo(facts["time_zone"]), facts["read_at"])
+            latest = _latest(item, len(waiting), ZoneInfo(facts["time_zone"]), facts["read_at"])
             if item.charge_at > latest:
                 yield (
                     f"installments {item.number}",
@@ -45,15 +47,16 @@ def disagreements(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
                 )
 
 
-def _latest(item: Installment, zone: ZoneInfo, read_at: datetime) -> datetime:
+def _latest(item: Installment, waiting: int, zone: ZoneInfo, read_at: datetime) -> datetime:
     """Return the latest time of the next charge that the rules allow.
 
     A payment is charged on its day. A failed payment is retried within days. After its day, a payment may wait until the card
-    networks allow another attempt. Hardship, disputes and return notices move the day and the charge together.
+    networks allow another attempt, or because Cuota missed its day: all `waiting` payments may then be charged one after the other.
+    Hardship, disputes and return notices move the day and the charge together.
     """
     day = Days(zone).charge_at(item.due_on)
     if item.failures or day <= read_at:
-        return max(day, read_at) + ATTEMPTS_WITHIN + POSTPONED
+        return max(day, read_at) + max(ATTEMPTS_WITHIN, ANNOUNCED_BEFORE + APART * waiting) + POSTPONED
     return day + POSTPONED
 
 

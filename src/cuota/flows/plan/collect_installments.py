@@ -11,7 +11,7 @@ from uuid import UUID
 from cuota.core.checkout.ending import Charging
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
-from cuota.core.plan import collection, unsent
+from cuota.core.plan import collection, missed, unsent
 from cuota.core.plan.charge import Charge
 from cuota.db.plan import charges, declines, plans
 from cuota.db.plan.charges import PendingCharge
@@ -31,7 +31,7 @@ ReadAgreed = Callable[[Session, UUID, UUID], Awaitable[Agreed | None]]
 
 
 async def collect(context: Context, merchant_id: UUID, order_id: UUID, return_url: str | None = None) -> None:
-    """Do the due work of a plan: remind the consumer, or charge the card. Charges nothing while a charge is in progress.
+    """Do the due work of a plan: remind the consumer, or charge the card. A payment whose day was missed is announced first. Charges nothing while a charge is in progress.
 
     `return_url` is given if the consumer is at the page now, and can confirm the charge at the card's bank.
     """
@@ -42,6 +42,7 @@ async def collect(context: Context, merchant_id: UUID, order_id: UUID, return_ur
         return (
             collection.remind(order, plan, agreed.zone, now, context.new_id, refused=agreed.ended)
             or collection.give_up(order, plan, agreed.zone, now, context.new_id, refused=agreed.refused)
+            or missed.postpone(order, plan, agreed.zone, now, context.new_id)
             or collection.begin(order, plan, None, agreed.card, charge_id, now, agreed.declined_at)
             or collection.reschedule(order, plan, now)
         )

@@ -118,14 +118,18 @@ def _waits_until(context: Context, due: DueMessage) -> datetime | None:
     return None if morning == now else morning
 
 
-def _outdated(due: DueMessage) -> bool:
-    """Whether the message announces a charge, or asks for a card, for a payment that was paid, canceled or moved since."""
+def _outdated(context: Context, due: DueMessage) -> bool:
+    """Whether the message announces a charge, or asks for a card, for a payment that was paid, canceled or moved since.
+
+    A message that announces a charge is also outdated when the charge is due: after an outage, it would name a day that has passed.
+    """
     kind = due.notice.kind
     if kind not in ABOUT_NEXT_CHARGE or due.zone is None:
         return False
     if kind is NoticeKind.REMINDER or kind is NoticeKind.PAYMENT_FAILED:
-        next_day = due.charge_at.astimezone(ZoneInfo(due.zone)).date() if due.charge_at else None
-        return due.nothing_to_pay or next_day != due.notice.day
+        if due.charge_at is None or due.charge_at <= context.now():
+            return True
+        return due.nothing_to_pay or due.charge_at.astimezone(ZoneInfo(due.zone)).date() != due.notice.day
     return due.nothing_to_pay
 
 
@@ -136,7 +140,7 @@ async def _send_one(context: Context, due: DueMessage) -> None:
     if _too_late(context, due):
         await messages.settle(context.pool, due, "the checkout has ended", context.now())
         return
-    if _outdated(due):
+    if _outdated(context, due):
         await messages.settle(context.pool, due, "the payment has changed", context.now())
         return
     phone = due.phone

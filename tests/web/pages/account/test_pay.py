@@ -227,6 +227,8 @@ async def test_a_new_card_is_charged_for_overdue_payments_at_once_and_the_button
 ) -> None:
     plan = await consumer.buy_at(shop, card=LOST_LATER)
     await consumer.enter()
+    async with service.clock.moved(days=15):
+        await plan.collected()
     async with service.clock.moved(days=29):
         for _ in range(3):
             await plan.collected()

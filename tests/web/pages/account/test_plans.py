@@ -156,6 +156,8 @@ async def test_two_overdue_payments_are_paid_together(
 ) -> None:
     plan = await consumer.buy_at(shop, card=FAILS_LATER)
     await consumer.enter()
+    async with service.clock.moved(days=15):
+        await plan.collected()
     async with service.clock.moved(days=29):
         for _ in range(6):
             await plan.collected()

@@ -14,6 +14,8 @@ async def test_a_written_off_payment_is_shown_and_can_still_be_paid_with_another
 ) -> None:
     plan = await consumer.buy_at(shop, card=LOST_LATER)
     await consumer.enter()
+    async with service.clock.moved(days=15):
+        await plan.collected()
     # The second payment was due on day 14, and is written off on day 134.
     async with service.clock.moved(days=136):
         for _ in range(3):

@@ -123,8 +123,10 @@ def next_words(shown: ShownPlan, now: datetime) -> str:
 
 def _coming(shown: ShownPlan, item: Installment, now: datetime) -> str:
     card = plan_card(shown)
-    today = now.astimezone(ZoneInfo(shown.zone)).date()
-    on = "today" if item.due_on <= today else f"on {day(item.due_on)}"
+    zone = ZoneInfo(shown.zone)
+    # A payment whose day was missed is charged later than it was due.
+    charged_on = max(item.due_on, item.charge_at.astimezone(zone).date()) if item.charge_at else item.due_on
+    on = "today" if charged_on <= now.astimezone(zone).date() else f"on {day(charged_on)}"
     if shown.card_ended:
         return f"{amount(shown, item.total)} {on}: another card is needed, because {card} is not charged any more"
     return f"{amount(shown, item.total)} {on}, {card}"
