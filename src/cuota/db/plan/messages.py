@@ -65,7 +65,9 @@ WITH due AS MATERIALIZED (
 WHERE m.merchant_id = $1 AND m.order_id = due.order_id AND m.message_id = due.message_id AND m.try_at <= $2
 RETURNING m.merchant_id, m.order_id, m.message_id, m.kind, m.installment, m.amount, m.day, m.created_at,
     m.tries, m.standing, EXISTS (SELECT 1 FROM messages l WHERE l.merchant_id = $1 AND l.order_id = m.order_id
-        AND l.standing IS NOT NULL AND l.message_id > m.message_id) AS overtaken, coalesce(s.display_name, s.name) AS name, o.currency,
+        AND l.standing IS NOT NULL AND l.message_id > m.message_id) AS overtaken,
+    m.kind LIKE 'dispute%' AND EXISTS (SELECT 1 FROM messages l WHERE l.merchant_id = $1 AND l.order_id = m.order_id
+        AND l.kind LIKE 'dispute%' AND l.message_id > m.message_id) AS decided_since, coalesce(s.display_name, s.name) AS name, o.currency,
     (SELECT d.reference FROM order_details d WHERE d.merchant_id = $1 AND d.order_id = m.order_id) AS reference,
     p.payer, p.time_zone, {CARD}, {_CHARGES.columns}, x.card_brand AS charged_brand, x.card_last4 AS charged_last4,
     i.charge_at, i.charge_id IS NOT NULL OR i.amount + i.fee = 0 AS nothing_to_pay,
@@ -135,7 +137,8 @@ class DueMessage:
     For a message about a change of the plan, `agreement` is the text of the change. `changed_at` is when the plan was last changed
     for a consumer in hardship, `payments` how many installments it has. `charged` is the card of the charge that the message is
     about; `charge_at` is when its installment is charged next, `nothing_to_pay` whether it was paid or canceled. `declined` is the
-    content of the letter about a declined order. `overtaken`: a later message says what is left to pay. `review` is the checkout of
+    content of the letter about a declined order. `overtaken`: a later message says what is left to pay. `decided_since`:
+    the message is about a dispute, and a later one has the dispute's newer state. `review` is the checkout of
     an order that was referred to a person.
     """
 
@@ -160,6 +163,7 @@ class DueMessage:
     charged: str = ""
     charge_at: datetime | None = None
     nothing_to_pay: bool = False
+    decided_since: bool = False
 
     @property
     def name(self) -> str:
@@ -219,7 +223,7 @@ def _due_of(row: Row, consumer: Row | None) -> DueMessage:
         row["reference"], row["currency"], card, cards, row["time_zone"], row["agreement"], declined, row["overtaken"],
         row["payments"] or COUNT, row["changed_at"], review,
         card_name(row["charged_brand"], row["charged_last4"]) if row["charged_last4"] else "",
-        row["charge_at"], bool(row["nothing_to_pay"]),
+        row["charge_at"], bool(row["nothing_to_pay"]), row["decided_since"],
     )  # fmt: skip
 
 

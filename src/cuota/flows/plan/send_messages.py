@@ -33,8 +33,10 @@ AT_ONCE = 8
 # Even the slowest rail finishes a batch before the lease of its claims ends.
 assert messages.LEASE.total_seconds() > BATCH / AT_ONCE * MESSAGE_SECONDS
 LONGEST_WAIT = timedelta(hours=1)
-# Retries continue for about a day and a half. After that, a reminder would be too late.
-MOST_TRIES = 40
+# For a day and a half, a failed message is retried at least every hour. A provider may be down for longer, and a receipt, a decision
+# or the letter about a declined order must still arrive. So retries continue every six hours until the message is this old.
+OFTEN_TRIES, RARE_WAIT = 40, timedelta(hours=6)
+GIVE_UP_AFTER = timedelta(days=30)
 log = logging.getLogger("cuota.work")
 
 
@@ -118,19 +120,40 @@ def _waits_until(context: Context, due: DueMessage) -> datetime | None:
     return None if morning == now else morning
 
 
-def _outdated(context: Context, due: DueMessage) -> bool:
-    """Whether the message announces a charge, or asks for a card, for a payment that was paid, canceled or moved since.
+def _outdated(context: Context, due: DueMessage) -> str | None:
+    """Return why the message is no longer true, or None if it is true.
 
-    A message that announces a charge is also outdated when the charge is due: after an outage, it would name a day that has passed.
+    The first reason is about a message that announces a charge, or asks for a card, for a payment that was paid, canceled or moved
+    since. A message that announces a charge is also outdated when the charge is due: after an outage, it would name a day that
+    has passed.
     """
     kind = due.notice.kind
-    if kind not in ABOUT_NEXT_CHARGE or due.zone is None:
-        return False
+    if due.decided_since:
+        return "a later message has the state of the dispute"
+    if due.zone is None:
+        return None
+    zone = ZoneInfo(due.zone)
+    if kind is NoticeKind.RETURN_NOTED and due.notice.day <= context.now().astimezone(zone).date():
+        return "the wait for the refund has ended"
+    if kind not in ABOUT_NEXT_CHARGE:
+        return None
+    changed = due.nothing_to_pay
     if kind is NoticeKind.REMINDER or kind is NoticeKind.PAYMENT_FAILED:
-        if due.charge_at is None or due.charge_at <= context.now():
-            return True
-        return due.nothing_to_pay or due.charge_at.astimezone(ZoneInfo(due.zone)).date() != due.notice.day
-    return due.nothing_to_pay
+        at = due.charge_at
+        changed |= at is None or at <= context.now() or at.astimezone(zone).date() != due.notice.day
+    return "the payment has changed" if changed else None
+
+
+async def _retry_later(context: Context, due: DueMessage, reason: str) -> None:
+    often = due.tries < OFTEN_TRIES
+    # After an outage of Cuota itself, an old message still has all its frequent retries.
+    if not often and due.notice.send_at + GIVE_UP_AFTER <= context.now():
+        facts = {"orderId": str(due.order_id), "kind": due.notice.kind.value, "problem": reason}
+        log.error("message given up", extra={"facts": facts})
+        await messages.settle(context.pool, due, reason, context.now())
+        return
+    wait = min(timedelta(seconds=10) * 2 ** min(due.tries, 10), LONGEST_WAIT) if often else RARE_WAIT
+    await messages.try_again(context.pool, due, context.now() + wait, reason)
 
 
 async def _send_one(context: Context, due: DueMessage) -> None:
@@ -140,8 +163,8 @@ async def _send_one(context: Context, due: DueMessage) -> None:
     if _too_late(context, due):
         await messages.settle(context.pool, due, "the checkout has ended", context.now())
         return
-    if _outdated(context, due):
-        await messages.settle(context.pool, due, "the payment has changed", context.now())
+    if reason := _outdated(context, due):
+        await messages.settle(context.pool, due, reason, context.now())
         return
     phone = due.phone
     if phone is not None and await is_stopped(context, phone):
@@ -159,11 +182,7 @@ async def _send_one(context: Context, due: DueMessage) -> None:
         await context.rails.message.send(message)
     except RailUnavailable as problem:
         reason = str(problem)[:200]
-        if due.tries >= MOST_TRIES:
-            await messages.settle(context.pool, due, reason, context.now())
-            return
-        wait = min(timedelta(seconds=10) * 2 ** min(due.tries, 10), LONGEST_WAIT)
-        await messages.try_again(context.pool, due, context.now() + wait, reason)
+        await _retry_later(context, due, reason)
         return
     attached = bool(said.attached) and due.email is not None
     sent = SentText(said.subject, said.text, phone, due.email, attached, due.name)
