@@ -106,18 +106,18 @@ async def look_up(
     asked: ChargeRequest,
     record: RecordAnswer,
     asked_at: datetime,
-    allow_repeat: AllowRepeat | None = None,
+    allow_repeat: AllowRepeat,
 ) -> bool:
     """Look up a charge without a final answer. If the rail does not know the charge, request it again under the same key.
 
-    `allow_repeat` says whether the charge may still be requested; None means that it always may. A charge that the consumer has not
+    `allow_repeat` says whether the charge may still be requested. A charge that the consumer has not
     confirmed in CONFIRM_WITHIN is canceled. Returns False if there is no final answer yet.
     """
     looked_up_at = context.now()
     try:
         answer = await context.rails.card.find_charge(asked)
         if answer is None:
-            if allow_repeat is not None and not await allow_repeat(looked_up_at):
+            if not await allow_repeat(looked_up_at):
                 return False
             await ask(context, asked, record)
             return True

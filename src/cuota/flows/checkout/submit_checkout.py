@@ -26,6 +26,7 @@ from cuota.db.checkout.loaded import Checkout
 from cuota.db.order.orders import Found
 from cuota.db.plan.charges import PendingCharge
 from cuota.flows.charge_card import (
+    AllowRepeat,
     RecordAnswer,
     ask,
     give_up,
@@ -177,13 +178,18 @@ def _agreed(
     )  # fmt: skip
 
 
-async def finish_charge(context: Context, merchant_id: UUID, order_id: UUID, pending: PendingCharge) -> bool:
-    """Finish a first charge that had no answer, as a background job. Return False if the card rail still has no answer."""
+async def finish_charge(
+    context: Context, merchant_id: UUID, order_id: UUID, pending: PendingCharge, allow: AllowRepeat
+) -> bool:
+    """Finish a first charge that had no answer, as a background job. Return False if the card rail still has no answer.
+
+    `allow` says whether a charge that the rail does not know is requested again.
+    """
     record = _recorder_of(context, merchant_id, order_id, pending)
     # The consumer may still be at the checkout, and can confirm the first charge of a card there.
     back = f"{context.settings.public_url}/checkout/{merchant_id}/{order_id}"
     asked = request_of(pending.charge, merchant_id, order_id, back)
-    return await look_up(context, asked, record, pending.asked_at)
+    return await look_up(context, asked, record, pending.asked_at, allow)
 
 
 async def look_at_charge(
