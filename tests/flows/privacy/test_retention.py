@@ -18,7 +18,7 @@ from cuota.flows.plan.send_messages import send_messages
 from cuota.work.retention import keep_terms
 from support.disputes import captured, disputed
 from support.flows.due import settle_all_due
-from support.flows.people import PERSON, PHONE, PREFILL, WORDS, bought, words_left
+from support.flows.people import PERSON, PHONE, PREFILL, WORDS, bought, paid_off, words_left
 from support.makers import checkout, complete
 from support.own_service import Own
 
@@ -114,6 +114,7 @@ async def test_messages_and_attempts_are_deleted_after_their_periods(own: Own) -
     assert await rows("delivery_attempts") == 450 - retention.BATCH
     await kept(own)
     assert (await rows("delivery_attempts"), await rows("messages") >= settled) == (0, True)
+    await paid_off(own)
     await later(own, 800)
     await kept(own)
     assert await rows("messages") == 0
