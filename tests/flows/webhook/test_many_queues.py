@@ -83,6 +83,27 @@ async def test_a_merchant_with_many_silent_receivers_leaves_room_for_the_receive
     assert sum(limits.room(own_lanes(OTHER, MANY)).values()) == MOST_DOUBTFUL // 4
 
 
+async def test_many_queues_share_the_places_although_each_may_have_only_one_delivery() -> None:
+    assert len(ReceiverLimits().room(own_lanes(HOSTILE, MANY))) == MOST_DOUBTFUL // 2
+    assert len(ReceiverLimits(part=HurriedPace.part).room(own_lanes(HOSTILE, MANY))) == MOST_DOUBTFUL
+
+
+async def test_a_prompt_receiver_beside_many_silent_ones_of_its_merchant_may_start_as_many_as_alone() -> None:
+    limits = ReceiverLimits(lambda _at_once, _attempt: 16)
+    lanes = own_lanes(HOSTILE, MANY)
+    limits.learn(lanes[-1], PROMPT)
+    assert limits.room(lanes)[lanes[-1]] == limits.room(lanes[-1:])[lanes[-1]] == 16
+
+
+async def test_places_that_busy_queues_do_not_take_go_to_the_queues_behind_them() -> None:
+    limits = ReceiverLimits()
+    busy, *others = own_lanes(HOSTILE, 26)
+    for _ in range(4):
+        limits.begin(busy)
+    # A merchant may use half of the places. 96 are left for 25 queues, each of which may use four.
+    assert sum(limits.room([busy, *others]).values()) == MOST_DOUBTFUL // 2 - 4
+
+
 async def test_while_the_clock_moves_one_merchant_may_use_all_places() -> None:
     limits = ReceiverLimits(part=HurriedPace.part)
     assert sum(limits.room(own_lanes(HOSTILE, MANY)).values()) == MOST_DOUBTFUL

@@ -39,15 +39,19 @@ class ReceiverLimits:
         total = _share(MOST_UNDER_WAY, self._part, self._under_way, lanes)
         unanswered = {lane: n for lane, n in self._under_way.items() if not self._prompt(lane)}
         doubtful = _share(MOST_DOUBTFUL, self._part, unanswered, lanes)
+        # Nobody knows how many deliveries of a queue are due. If a queue with one delivery could take the places of many, the other
+        # queues would wait for the next search. So the queues that are left, of each of the two kinds, share the places that are left.
+        waiting = Counter(self._prompt(lane) for lane in lanes)
         given: dict[Lane, int] = {}
         for lane in lanes:
-            room = min(self._limit(lane) - self._under_way[lane], total)
-            if not self._prompt(lane):
-                room = min(room, doubtful)
-                doubtful -= max(room, 0)
-            if room > 0:
+            prompt = self._prompt(lane)
+            left = total if prompt else min(total, doubtful)
+            even = min(max(left // waiting[prompt], 1), left)
+            waiting[prompt] -= 1
+            if (room := min(self._limit(lane) - self._under_way[lane], even)) > 0:
                 given[lane] = room
                 total -= room
+                doubtful -= 0 if prompt else room
         return given
 
     def begin(self, lane: Lane) -> None:
