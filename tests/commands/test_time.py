@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from cuota.commands.time import _summary
+from cuota.commands.time import _named, _summary
 from cuota.work.advance import WorkDone
 from support.commands import Cuota
 
@@ -108,3 +108,10 @@ def test_a_summary_counts_payments_and_messages_in_the_plural() -> None:
 
 def test_a_summary_of_jobs_that_did_nothing_says_that_nothing_was_due() -> None:
     assert _summary(WorkDone(jobs=Counter({"tidy": 1}))) == "nothing was due"
+
+
+def test_the_summary_names_ten_of_very_many_receivers_that_timed_out_and_counts_the_rest() -> None:
+    hosts = [f"shop{number}.example" for number in range(2700)]
+    assert _named(hosts[:2]) == "shop0.example, shop1.example"
+    assert _named(hosts[:10]).endswith("shop9.example")
+    assert _named(hosts).endswith(", shop9.example and 2,690 more")

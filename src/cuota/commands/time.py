@@ -30,6 +30,8 @@ from cuota.run.travel import traveling
 from cuota.work.advance import Advanced, AdvanceProgress, ReportBatch, ReportProgress, WorkDone
 
 INTERRUPTED = 130
+# The summary names this many receivers that timed out. There may be thousands; --json has all of them.
+MOST_NAMED = 10
 T = TypeVar("T")
 
 
@@ -125,11 +127,16 @@ def time_advance(options: argparse.Namespace) -> int:
     lines = [f"{end} {facts['to']}. On the way: {_summary(moved.done)}."]
     if moved.hung:
         lines.append(
-            f"These receivers did not answer in time: {', '.join(moved.hung)}. Cuota keeps the events"
+            f"These receivers did not answer in time: {_named(moved.hung)}. Cuota keeps the events"
             f" that they missed. To send those again, see: {called()} webhook replay --help"
         )
     show(options, facts, lines)
     return INTERRUPTED if moved.stopped else 0
+
+
+def _named(hosts: list[str]) -> str:
+    more = len(hosts) - MOST_NAMED
+    return ", ".join(hosts[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _moved(moved: Advanced) -> OperatorNote:

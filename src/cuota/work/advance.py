@@ -99,7 +99,7 @@ async def advance(
         watch(AdvanceProgress(before, frozen.at, target, way.webhooks.under_way, *facts))
 
     pace = HurriedPace(await hanging(context.pool), look)
-    way = _Way(context, tell, pace, look)
+    way = _Way(context, tell, pace, look, stop)
     await begin_fetching(context)
     # The events of card processors are fetched once for each day of the move, and at the end.
     await card_rails.fetch_soon(context.pool, target)
@@ -117,18 +117,28 @@ async def advance(
     finally:
         await way.webhooks.close()
     hung = sorted({lane.host for lane in pace.timed_out})
-    return Advanced(before, frozen.at, way.instants, way.total, stopped=frozen.at < target, hung=hung)
+    stopped = frozen.at < target or not way.webhooks.sends
+    return Advanced(before, frozen.at, way.instants, way.total, stopped=stopped, hung=hung)
 
 
 class _Way:
-    """Runs all jobs at each instant, and repeats them until a whole round does nothing."""
+    """Runs all jobs at each instant, and repeats them until a whole round does nothing.
+
+    After `stop`, the jobs still finish the instant, but send no more webhooks, because very many receivers may hang. The service sends
+    the rest later.
+    """
 
     def __init__(
-        self, context: Context, tell: ReportBatch, pace: HurriedPace, look: Callable[[], None]
+        self,
+        context: Context,
+        tell: ReportBatch,
+        pace: HurriedPace,
+        look: Callable[[], None],
+        stop: asyncio.Event,
     ) -> None:
         self.context = replace(context, happened=self._happened)
         self.webhooks = Webhooks(self.context, pace=pace)
-        self._pace, self._look = pace, look
+        self._pace, self._look, self._stop = pace, look, stop
         self.total = WorkDone()
         self.instants = 0
         self._jobs: tuple[Job, ...] = tuple(job for job in jobs_of(self.webhooks) if not job.real)
@@ -162,6 +172,7 @@ class _Way:
 
     async def _round(self) -> int:
         """Run every job once. Return how much was done that can lead to more work."""
+        self.webhooks.sends = not self._stop.is_set()
         done = {job.name: await job.run(self.context) for job in self._jobs}
         self._look()
         await self.webhooks.rest()

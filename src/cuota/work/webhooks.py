@@ -20,7 +20,7 @@ assert REST_SECONDS > LONGEST_SECONDS
 class Webhooks:
     """One courier with one connection pool in each process.
 
-    `published` is the number of events that the last run published.
+    `published` is the number of events that the last run published. If `sends` is False, a run only publishes.
     """
 
     def __init__(
@@ -34,6 +34,7 @@ class Webhooks:
         self._courier = Courier(context, self._client, worker, freed, pace)
         self._heir = Heir(worker, self._courier.under_way)
         self.published = 0
+        self.sends = True
 
     async def run(self, context: Context) -> int:
         """Publish events, then start to send due deliveries. Return the number of both."""
@@ -41,7 +42,7 @@ class Webhooks:
         # Retries do not depend on new events.
         with apart("publishing"):
             self.published = await publish_events(context)
-        return self.published + await self._courier.send_due()
+        return self.published + (await self._courier.send_due() if self.sends else 0)
 
     async def free_claims(self, context: Context) -> int:
         """Release claims that no process is working on. Return how many there were."""

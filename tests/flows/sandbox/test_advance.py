@@ -196,6 +196,25 @@ async def test_an_interrupt_stops_between_two_instants_and_the_next_advance_cont
     assert [at for _, at in (await sandbox.events(order))[2:]] == expected
 
 
+async def test_after_an_interrupt_the_advance_sends_no_more_webhooks_and_the_service_sends_the_rest(
+    sandbox: Sandbox,
+) -> None:
+    async def interrupt(event: dict[str, Any]) -> int:
+        if event["type"] == "order.abandoned":
+            os.kill(os.getpid(), signal.SIGINT)
+            # The event of this order is due at the same instant.
+            await sandbox.merchant.create(**callback(receiver.url))
+        return 200
+
+    async with receiving(interrupt) as receiver:
+        await sandbox.merchant.create(**callback(receiver.url))
+        await until(lambda: receiver.types == ["order.created"])
+        moved = await sandbox.advance("60d")
+        assert moved.stopped
+        assert sandbox.told[-1][1].webhooks["attempts"] == 1
+        await until(lambda: receiver.types == ["order.created", "order.abandoned", "order.created"])
+
+
 async def test_the_clock_cannot_be_moved_back_or_by_zero(sandbox: Sandbox) -> None:
     before = await sandbox.now()
     for asked in ("2020-01-01", "0d", "2020-01-01T00:00Z"):

@@ -7,10 +7,13 @@ from uuid import UUID
 
 from cuota.core.webhook.delivery import MOST_AT_ONCE, TIMED_OUT, TIMETABLE, Attempt
 from cuota.db.webhook.lanes import Lane
-from cuota.flows.webhook.pace_webhooks import HurriedPace, Pace
+from cuota.flows.webhook.limit_receivers import ReceiverLimits
+from cuota.flows.webhook.pace_webhooks import MANY_SILENT, HurriedPace, Pace
 from cuota.rails.http import ACKNOWLEDGE_SECONDS
 
 DEAD, FINE = (Lane(UUID(int=1), UUID(int=2), host) for host in ("dead.example", "fine.example"))
+# As many callback hosts of one merchant never answer.
+MANY = 2700
 HUNG, OK, BROKEN = Attempt(None, 1, TIMED_OUT), Attempt(200, 1), Attempt(500, 1)
 
 
@@ -68,6 +71,58 @@ def test_ten_attempts_of_four_dead_receivers_take_less_than_30_seconds_together(
     assert pace.attempts["attempts"] == 4 * len(TIMETABLE)
     assert instants == len(TIMETABLE)
     assert waited < 30
+
+
+def silent(count: int) -> list[Lane]:
+    """Return queues of one merchant, of receivers that never answer."""
+    return [Lane(DEAD.merchant_id, DEAD.receiver, f"{n}.example") for n in range(count)]
+
+
+def waited_for(lanes: list[Lane], pace: HurriedPace, tries: int) -> float:
+    """Attempt this often to reach all of these receivers, none of which answers. Return the sum of the waits: each waits for its slowest attempt."""
+    limits, waited = ReceiverLimits(pace.at_once, pace.part), 0.0
+    for _ in range(tries):
+        left = list(lanes)
+        while left:
+            # Each of the deliveries has its own queue, as if each order named its own host.
+            together = list(limits.room(left))
+            waited += max(pace.seconds(lane) for lane in together)
+            for lane in together:
+                limits.learn(lane, HUNG)
+                pace.learn(lane, HUNG)
+            left = [lane for lane in left if lane not in set(together)]
+    return waited
+
+
+def test_ten_attempts_of_2700_dead_receivers_of_one_merchant_wait_less_than_a_minute_together() -> None:
+    assert waited_for(silent(MANY), HurriedPace(), len(TIMETABLE)) < 60
+
+
+def test_a_merchant_s_next_receiver_gets_one_second_after_many_of_its_receivers_never_answered() -> None:
+    pace = HurriedPace()
+    for lane in silent(MANY_SILENT - 1):
+        pace.learn(lane, HUNG)
+    assert pace.seconds(FINE) == ACKNOWLEDGE_SECONDS
+    pace.learn(DEAD, HUNG)
+    assert pace.seconds(FINE) == 1
+    # The clock stops at each event of a receiver that hangs, so each of these stops must be short.
+    assert pace.seconds(DEAD) == 0.1
+
+
+def test_a_receiver_that_answers_gets_the_full_timeout_however_many_others_never_answer() -> None:
+    pace = HurriedPace(silent(MANY))
+    assert granted(pace, FINE, OK, BROKEN, OK) == [1, ACKNOWLEDGE_SECONDS, ACKNOWLEDGE_SECONDS]
+
+
+def test_the_dead_receivers_of_one_merchant_do_not_shorten_another_merchant_s_timeouts() -> None:
+    other = Lane(UUID(int=9), FINE.receiver, FINE.host)
+    assert granted(HurriedPace(silent(MANY)), other, OK, BROKEN) == [ACKNOWLEDGE_SECONDS] * 2
+
+
+def test_receivers_that_answer_again_do_not_count_as_silent() -> None:
+    pace = HurriedPace(silent(MANY_SILENT))
+    granted(pace, silent(1)[0], OK)
+    assert pace.seconds(FINE) == ACKNOWLEDGE_SECONDS
 
 
 def test_a_hanging_receiver_gets_several_attempts_at_once_only_while_the_clock_is_moved() -> None:
