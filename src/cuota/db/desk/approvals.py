@@ -17,7 +17,11 @@ _ADD = """INSERT INTO desk_approvals
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING RETURNING approval_id"""
 _ONE = f"SELECT {_COLUMNS} WHERE merchant_id = $1 AND approval_id = $2"
 _BY_REFERENCE = f"SELECT {_COLUMNS} WHERE merchant_id = $1 AND reference = $2"
-_NEWEST = f"SELECT {_COLUMNS} WHERE merchant_id = $1 ORDER BY approval_id DESC LIMIT $2"
+# Each part reads at most $2 rows, by its own index.
+_NEWEST = f"""SELECT n.* FROM (
+        (SELECT {_COLUMNS} WHERE merchant_id = $1 AND state = 'waiting' ORDER BY asked_at DESC LIMIT $2)
+        UNION (SELECT {_COLUMNS} WHERE merchant_id = $1 ORDER BY approval_id DESC LIMIT $2)
+    ) n ORDER BY n.state = 'waiting' DESC, n.approval_id DESC LIMIT $2"""
 _WAITING = "SELECT count(*) AS waiting FROM desk_approvals WHERE merchant_id = $1 AND state = 'waiting'"
 _DECIDE = """UPDATE desk_approvals SET state = $3, decided_by = $4, decider = $5, decided_at = $6
     WHERE merchant_id = $1 AND approval_id = $2 AND state = 'waiting' RETURNING 1"""
@@ -75,7 +79,7 @@ async def refused(session: Session, merchant_id: UUID, approval_id: UUID) -> Non
 
 
 async def newest(session: Session, merchant_id: UUID, limit: int) -> list[Approval]:
-    """Return the newest requests, in every state."""
+    """Return at most `limit` requests: first those that wait, then those that are decided; the newest first in each."""
     return [_approval(row) for row in await session.fetch(_NEWEST, merchant_id, limit)]
 
 

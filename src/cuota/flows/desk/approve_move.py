@@ -20,6 +20,10 @@ class CannotApprove(Exception):
 OWN = "You asked for this yourself. Another person of your team must approve it."
 USED = "This form was sent before, and another person was asked. Nothing was changed now. Check the amount, and send it again."
 NO_LONGER = "Your role no longer includes this. Nothing was changed."
+# The page Approvals lists more than these, so a request that waits is never left out. The limit also holds roughly if several people ask
+# at the same moment, and needs no lock.
+MOST_WAITING = 50
+TOO_MANY = f"{MOST_WAITING} requests wait for a second person already. Nothing was changed. Another person must decide some of them first."
 DECIDED = "Another person has already decided this. Look at the current state."
 
 # The action that a person's role must include for each movement.
@@ -41,7 +45,8 @@ async def ask_approval(
 ) -> None:
     """Request a movement. A second click adds no second request. The request and its audit entry are one transaction.
 
-    Raises CannotApprove if the form was used before, for another amount, or for a request that is decided already.
+    Raises CannotApprove if the form was used before, for another amount, or for a request that is decided already, or if too many requests
+    wait.
     """
     person = actor.person
     assert person is not None
@@ -50,6 +55,8 @@ async def ask_approval(
     )  # fmt: skip
     async with context.pool.session() as session, session.transaction():
         if await approvals.add(session, merchant_id, new):
+            if await approvals.count_waiting(session, merchant_id) > MOST_WAITING:
+                raise CannotApprove(TOO_MANY)
             note = AuditNote(f"order.{asked.kind}.asked", _subject(new), reason, order_id)
             await record(context, merchant_id, actor, note, session)
             return

@@ -12,8 +12,13 @@ import asyncpg
 import pytest
 
 from cuota.core.desk.role import Role
+from cuota.core.order.movement import MovementKind
 from cuota.db.desk import approvals, audit
+from cuota.db.desk.approvals import Approval
 from cuota.db.desk.orders import BEYOND
+from cuota.flows.context import utc_now
+from cuota.flows.desk.approve_move import MOST_WAITING
+from cuota.web.pages.desk.approvals import MOST_SHOWN
 from support.makers import Merchant
 from support.pages.staff import Staff
 
@@ -245,3 +250,43 @@ async def test_a_small_amount_in_a_form_with_which_a_large_one_was_requested_doe
     await owner.open(path)
     assert "The capture is done" in (await owner.press(end_of(path), do="approve")).text
     assert await captured(staff, order) == 6000
+
+
+async def test_requests_that_wait_are_listed_however_many_newer_ones_are_decided(staff: Staff) -> None:
+    _, waiting = await asked(staff)
+    for _ in range(MOST_SHOWN):
+        await added(staff, decided=True)
+    page = await staff.open("/desk/approvals")
+    assert waiting in page.seen.links
+    # The page has room for it, and for all of the newest decided ones but one.
+    assert len([link for link in page.seen.links if link.startswith("/desk/approvals/")]) == MOST_SHOWN
+
+
+async def test_not_more_requests_may_wait_than_the_page_lists(staff: Staff) -> None:
+    order = await staff.shop.approved()
+    for _ in range(MOST_WAITING):
+        await added(staff)
+    await staff.enter(Role.SUPPORT)
+    await staff.open(f"/desk/orders/{order['orderId']}/capture?amount=60.00")
+    page = await staff.press("capture", reason="it was shipped")
+    assert f"{MOST_WAITING} requests wait for a second person already." in page.text
+    assert (
+        len(await approvals.newest(staff.service.context.pool, staff.shop.merchant_id, 200)) == MOST_WAITING
+    )
+
+
+async def added(staff: Staff, *, decided: bool = False) -> None:
+    """Add a request of an earlier day, and reject it with `decided`."""
+    pool, merchant_id, new_id = (
+        staff.service.context.pool,
+        staff.shop.merchant_id,
+        staff.service.context.new_id,
+    )
+    new = Approval(
+        new_id(), new_id(), MovementKind.CAPTURE, 6000, str(new_id()), "why", new_id(), "Ana", utc_now()
+    )
+    assert await approvals.add(pool, merchant_id, new)
+    if decided:
+        assert await approvals.decide(
+            pool, merchant_id, new.approval_id, "rejected", new_id(), "Bo", utc_now()
+        )

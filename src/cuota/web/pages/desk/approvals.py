@@ -28,7 +28,7 @@ _STATES = {"waiting": ("Waiting", "wait"), "approved": ("Approved", "done"), "re
 
 @allowed(Action.READ_ORDERS)
 async def listed(request: Request, desk: Desk) -> Response:
-    """List the newest requests, in every state."""
+    """List the requests that wait, then the newest of those that are decided."""
     found = await approvals.newest(service_of(request).context.pool, desk.merchant_id, MOST_SHOWN)
     shown: PageContext = {
         **common(
