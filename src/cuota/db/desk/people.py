@@ -16,6 +16,8 @@ _COLUMNS = """merchant_id, person_id, email, name, role, invited_at, joined_at, 
 _ONE = f"SELECT {_COLUMNS} WHERE merchant_id = $1 AND person_id = $2 AND removed_at IS NULL"
 _TEAM = f"SELECT {_COLUMNS} WHERE merchant_id = $1 AND removed_at IS NULL ORDER BY lower(name), person_id"
 _BY_EMAIL = f"SELECT {_COLUMNS} WHERE email = $1 AND removed_at IS NULL ORDER BY merchant_id LIMIT 20"
+_COUNT = """SELECT count(*) FILTER (WHERE removed_at IS NULL) AS team, count(*) FILTER (WHERE invited_at > $2) AS lately
+    FROM desk_people WHERE merchant_id = $1"""
 _ADD = """INSERT INTO desk_people (merchant_id, person_id, email, name, role, invited_at) VALUES ($1, $2, $3, $4, $5, $6)
     ON CONFLICT DO NOTHING RETURNING person_id"""
 _JOINED = (
@@ -78,6 +80,13 @@ async def team(session: Session, merchant_id: UUID) -> list[Person]:
 async def by_email(session: Session, email: str) -> list[Person]:
     """Return the people with this mail address, one for each team."""
     return [person_of(row) for row in await session.fetch(_BY_EMAIL, email)]
+
+
+async def count(session: Session, merchant_id: UUID, since: datetime) -> tuple[int, int]:
+    """Return the number of people in the team, and how many were invited after `since`, even if they were removed."""
+    row = await session.fetchrow(_COUNT, merchant_id, since)
+    assert row is not None, "aggregates return one row"
+    return row["team"], row["lately"]
 
 
 async def add(session: Session, person: Person) -> bool:

@@ -6,6 +6,7 @@ Each change and its entry in the audit log are one transaction.
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from uuid import UUID
 
 from cuota.core.desk.person import Person, read_email, read_name
@@ -22,6 +23,11 @@ class BadTeam(BadChange):
     """The team cannot be changed in this way."""
 
 
+# The page Team lists everybody. Each invitation is an e-mail to any address, also if the person is removed and invited again. Two
+# invitations at the same moment may exceed a limit by one, so that no lock is needed.
+MOST_PEOPLE = 200
+MOST_INVITED = 100
+INVITED_WITHIN = timedelta(hours=24)
 GONE = "This person is no longer in the team. Nothing was changed."
 LEFT = "You are no longer in the team. Nothing was changed."
 LAST_OWNER = "A team needs an owner. Make another person an owner first."
@@ -68,6 +74,7 @@ async def invite(
         if actor.person is not None:
             await people.lock(session, merchant_id, actor.person.person_id)
         _require(await _now(session, merchant_id, actor), role)
+        await _require_room(session, merchant_id)
         if not await people.add(session, person):
             raise BadTeam(f"{known_email} is already in the team.", "email")
         subject = f"{known_name} <{known_email}>"
@@ -77,6 +84,17 @@ async def invite(
     if mail:
         await make_link(context, person, mail=True, life=INVITATION_LIFE)
     return person
+
+
+async def _require_room(session: Connection, merchant_id: UUID) -> None:
+    """Raise BadTeam if the team is full, or if too many people were invited."""
+    team, lately = await people.count(session, merchant_id, utc_now() - INVITED_WITHIN)
+    if team >= MOST_PEOPLE:
+        raise BadTeam(f"The team has {MOST_PEOPLE} people already. Remove somebody first.", "email")
+    if lately >= MOST_INVITED:
+        raise BadTeam(
+            f"{MOST_INVITED} people were invited in the last 24 hours. Invite more people tomorrow.", "email"
+        )
 
 
 async def change_role(
