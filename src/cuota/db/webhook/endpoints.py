@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -17,7 +18,8 @@ _LIST = f"""SELECT {_COLUMNS} FROM webhook_endpoints
 # The merchant's row is the lock of the merchant's list. Counting is a separate statement, so that it sees the endpoints
 # that other transactions added.
 _LOCK_LIST = "SELECT 1 FROM merchants WHERE merchant_id = $1 FOR NO KEY UPDATE"
-_COUNT = "SELECT count(*) AS held FROM webhook_endpoints WHERE merchant_id = $1 AND state <> 'deleted'"
+_COUNT = """SELECT count(*) FILTER (WHERE state <> 'deleted') AS held, count(*) FILTER (WHERE created_at > $2) AS lately
+    FROM webhook_endpoints WHERE merchant_id = $1"""
 _READ = f"SELECT {_COLUMNS} FROM webhook_endpoints WHERE merchant_id = $1 AND endpoint_id = $2 AND state <> 'deleted'"
 _LOCK = f"{_READ} FOR NO KEY UPDATE"
 _UPDATE = """UPDATE webhook_endpoints SET url = $3, description = $4, state = $5, secret = $6, old_secret = $7,
@@ -39,9 +41,10 @@ FIRST_PENDING = """first AS MATERIALIZED (
 _MOVE = f"""WITH {FIRST_PENDING}
 UPDATE deliveries d SET url = $3, host = split_part($3, '/', 3)
     FROM held h WHERE d.merchant_id = $1 AND d.order_id = h.order_id AND d.receiver = $2 AND d.sequence = h.sequence"""
+# The rows of removed endpoints stay, so a merchant may have very many.
 _SECRETS = """SELECT w.endpoint_id, w.secret, w.old_secret, w.old_secret_ends_at, m.webhook_secret, m.signing_secret,
     m.old_webhook_secret, m.old_webhook_secret_ends_at, m.old_signing_secret, m.old_signing_secret_ends_at
-    FROM merchants m LEFT JOIN webhook_endpoints w ON w.merchant_id = m.merchant_id
+    FROM merchants m LEFT JOIN webhook_endpoints w ON w.merchant_id = $1 AND w.endpoint_id = ANY ($2::uuid[])
     WHERE m.merchant_id = $1"""
 
 
@@ -66,7 +69,7 @@ Pair = tuple[bytes, bytes | None, datetime | None]
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """The encrypted secrets that sign a merchant's deliveries: the merchant's own two, and one for each endpoint.
+    """The encrypted secrets that sign deliveries of a merchant: the merchant's own two, and one for each endpoint of the deliveries.
 
     During a rotation, each comes with the previous secret and the time at which the previous one ends.
     """
@@ -77,21 +80,24 @@ class Secrets:
 
 
 async def lock_list(session: Session, merchant_id: UUID) -> None:
-    """Lock the merchant's list until the transaction ends. Call this before `insert`."""
+    """Lock the merchant's list until the transaction ends. Call this before `count` and `insert`."""
     await session.fetchrow(_LOCK_LIST, merchant_id)
 
 
-async def insert(session: Session, endpoint: Endpoint, most: int) -> bool:
-    """Add an endpoint to a locked list. Return False if the merchant already has `most` endpoints."""
+async def count(session: Session, merchant_id: UUID, since: datetime) -> tuple[int, int]:
+    """Return how many endpoints the merchant has, and how many were added after `since`, even if they were removed."""
+    row = await session.fetchrow(_COUNT, merchant_id, since)
+    assert row is not None, "aggregates return one row"
+    return row["held"], row["lately"]
+
+
+async def insert(session: Session, endpoint: Endpoint) -> None:
+    """Add an endpoint to a locked list."""
     e = endpoint
-    row = await session.fetchrow(_COUNT, e.merchant_id)
-    if row is None or row["held"] >= most:
-        return False
     await session.fetchrow(
         _INSERT, e.merchant_id, e.endpoint_id, e.url, e.description, e.state, e.secret, e.old_secret,
         e.old_secret_ends_at, e.created_at,
     )  # fmt: skip
-    return True
 
 
 async def read_all(session: Session, merchant_id: UUID) -> list[Endpoint]:
@@ -128,9 +134,9 @@ async def move(session: Session, endpoint: Endpoint) -> None:
     await session.fetchrow(_MOVE, endpoint.merchant_id, endpoint.endpoint_id, endpoint.url, AT_ONCE)
 
 
-async def secrets_of(session: Session, merchant_id: UUID) -> Secrets:
-    """Return all secrets that sign a merchant's deliveries, in one round trip."""
-    rows = await session.fetch(_SECRETS, merchant_id)
+async def secrets_of(session: Session, merchant_id: UUID, receivers: Iterable[UUID] = ()) -> Secrets:
+    """Return the merchant's own secrets and those of these endpoints, even removed ones, in one round trip."""
+    rows = await session.fetch(_SECRETS, merchant_id, list(receivers))
     held = {
         row["endpoint_id"]: (row["secret"], row["old_secret"], row["old_secret_ends_at"])
         for row in rows

@@ -122,7 +122,8 @@ class Courier:
             if claimed:
                 orders = list({item.order_id for item in claimed})
                 facts = await events.facts(session, merchant_id, orders)
-                secrets = await endpoints.secrets_of(session, merchant_id)
+                receivers = {item.receiver for item in claimed}
+                secrets = await endpoints.secrets_of(session, merchant_id, receivers)
         if claimed:
             bodies: dict[str, bytes] = {}
             for item in claimed:

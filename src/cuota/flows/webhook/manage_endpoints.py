@@ -30,6 +30,9 @@ from cuota.flows.webhook.deliver_webhooks import signed
 from cuota.rails.http import GuardedClient
 
 MOST_ENDPOINTS = 50
+# Removed endpoints stay in the table, because their attempts stay readable. Each publication of events reads the merchant's part of it.
+MOST_ADDED = 1000
+ADDED_WITHIN = timedelta(hours=24)
 LONGEST_DESCRIPTION = 200
 ADDED_BEFORE = "Your first click already added this endpoint. If you did not see its secret, open the endpoint and replace the secret."
 UNKNOWN = (
@@ -85,7 +88,7 @@ async def register(
     sealed = context.vault.encrypt(secret, f"endpoint-secret:{endpoint_id}")
     made = Endpoint(merchant_id, endpoint_id, url, description, "active", sealed, None, None, context.now())
 
-    async def add() -> bool:
+    async def add() -> str:
         # Registrations of one merchant wait for this lock before they take a database session.
         async with (
             context.lock(merchant_id),
@@ -96,21 +99,30 @@ async def register(
             found = await endpoints.read(connection, merchant_id, made.endpoint_id)
             if found is not None and found.secret == made.secret:
                 # Our own earlier commit was applied, and we lost its result.
-                return True
-            added = await endpoints.insert(connection, made, MOST_ENDPOINTS)
-            if added:
-                await _record(context, connection, "webhooks.add", None, made, cause)
-        return added
+                return ""
+            if problem := await _full(context, connection, merchant_id):
+                return problem
+            await endpoints.insert(connection, made)
+            await _record(context, connection, "webhooks.add", None, made, cause)
+        return ""
 
     try:
-        added = await until_known(context, add, UNKNOWN)
+        problem = await until_known(context, add, UNKNOWN)
     except asyncpg.UniqueViolationError:
         raise BadChange(ADDED_BEFORE) from None
-    if not added:
-        raise Refused(
-            Code.VALIDATION_FAILED, f"There are {MOST_ENDPOINTS} endpoints already. Remove one first."
-        )
+    if problem:
+        raise Refused(Code.VALIDATION_FAILED, problem)
     return made, secret
+
+
+async def _full(context: Context, connection: Connection, merchant_id: UUID) -> str:
+    """Return why no endpoint can be added to the locked list, or an empty text."""
+    held, lately = await endpoints.count(connection, merchant_id, context.now() - ADDED_WITHIN)
+    if held >= MOST_ENDPOINTS:
+        return f"There are {MOST_ENDPOINTS} endpoints already. Remove one first."
+    if lately >= MOST_ADDED:
+        return f"{MOST_ADDED:,} endpoints were registered in the last 24 hours. Change one of yours instead."
+    return ""
 
 
 async def find(context: Context, merchant_id: UUID, endpoint_id: UUID) -> Endpoint:
@@ -272,7 +284,7 @@ async def send_test(context: Context, merchant_id: UUID, endpoint_id: UUID) -> A
             "metadata": {},
         }
     )
-    held = await endpoints.secrets_of(context.pool, merchant_id)
+    held = await endpoints.secrets_of(context.pool, merchant_id, [endpoint_id])
     headers = signed(context, merchant_id, endpoint_id, held, identity, body)
     client = GuardedClient(loopback=context.settings.loopback_webhooks, connections=1)
     try:
