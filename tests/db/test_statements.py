@@ -30,6 +30,8 @@ ALLOWED = {
     "lanes._MERCHANTS_PENDING": "a plain read that finds the merchants with pending deliveries, on a Citus cluster",
     "recalculate._MERCHANTS_OF_SHARDS": "finds every merchant on a Citus cluster, for the operator's check",
     "across._MERCHANTS": "finds every merchant for background jobs, if a node of a Citus cluster is down",
+    "accounts._PAGE": "the places of a consumer's plans at all merchants: each table is joined by the plan's merchant",
+    "accounts._LATE": "a consumer's overdue payments at all merchants: each table is joined by the plan's merchant",
     "accounts._PLANS": "a consumer's own plans at all merchants: each table is joined by the plan's merchant",
     "claims._CLAIMERS": "a plain read that finds the merchants whose deliveries are claimed by workers",
     "claims._OF_WORKER": "a plain read that finds the merchants whose deliveries are claimed by one worker",

@@ -81,6 +81,8 @@ ACROSS = {
     "history._READ_PAST": "reads: a consumer's history at all merchants, for the operator's page about the consumer",
     "consumer_messages._PAGE": "reads: the messages to one consumer about the orders of all merchants, for the operator",
     "history._PAST": "reads: the history of one consumer at all merchants",
+    "accounts._PAGE": "reads: the places of a consumer's plans at all merchants, on the account page",
+    "accounts._LATE": "reads: a consumer's overdue payments at all merchants, for the operator's page about the consumer",
     "accounts._PLANS": "reads: a consumer's plans at all merchants, on the account page",
     "story._FIND": "reads: finds an order by the merchant's reference, for the operator",
     "decisions._WHOSE": "reads: finds the order's merchant, for the operator's commands, which get only the order's id",

@@ -35,18 +35,34 @@ _VERIFIED = """UPDATE account_sessions SET consumer_id = $2, code_hash = NULL, s
 _END = "DELETE FROM account_sessions WHERE session_hash = $1"
 _FORGET = deleting("account_sessions", "session_hash", "ends_at < $1")
 
-_SHOWN = f"""{MONEY}, {PLAN.columns}, {CARD}, {ENDED} AS card_ended, p.agreed_at, p.time_zone, {SHOWN_NAME} AS merchant,
-    m.support_email, m.support_url, d.reference
+_COLUMNS = f"""{MONEY}, {PLAN.columns}, {CARD}, {ENDED} AS card_ended, p.agreed_at, p.time_zone, {SHOWN_NAME} AS merchant,
+    m.support_email, m.support_url, d.reference"""
+_SHOWN = f"""{_COLUMNS}
 FROM plans p JOIN orders o ON o.merchant_id = $1 AND o.order_id = p.order_id JOIN merchants m ON m.merchant_id = $1
     JOIN order_details d ON d.merchant_id = $1 AND d.order_id = p.order_id {CARD_JOIN} {PLAN.join}"""
-# The same query for all merchants: each part uses the merchant of its plan.
-_SHOWN_OF_ALL = _SHOWN.replace("merchant_id = $1", "merchant_id = p.merchant_id")
-# Overdue plans come first, then plans with something left to pay, because consumers come to the page for these.
-_PLANS = f"""SELECT {_SHOWN_OF_ALL} WHERE p.consumer_id = $1 AND o.status = 'Approved'
-    ORDER BY (SELECT CASE WHEN bool_or(i.failures > 0) THEN 1 WHEN count(*) > 0 THEN 2 ELSE 3 END
-        FROM installments i WHERE i.merchant_id = o.merchant_id AND i.order_id = o.order_id
-        AND i.charge_id IS NULL AND i.amount + i.fee > 0), p.agreed_at DESC, o.order_id
-    LIMIT $2 OFFSET $3"""
+# The place of each plan in the list, without the rows of its page: a consumer may have thousands of plans. Overdue plans come first,
+# then plans with something left to pay, because consumers come to the page for these. A LIMIT or an aggregate inside a LATERAL part
+# makes the planner look up one order at a time. Otherwise it may read all orders of the merchant for each plan.
+_PAGE = """SELECT p.order_id FROM plans p CROSS JOIN LATERAL (
+        SELECT status FROM orders WHERE merchant_id = p.merchant_id AND order_id = p.order_id LIMIT 1
+    ) o CROSS JOIN LATERAL (
+        SELECT CASE WHEN bool_or(failures > 0) THEN 1 WHEN count(*) > 0 THEN 2 ELSE 3 END AS place FROM installments
+        WHERE merchant_id = p.merchant_id AND order_id = p.order_id AND charge_id IS NULL AND amount + fee > 0
+    ) i WHERE p.consumer_id = $1 AND o.status = 'Approved' ORDER BY i.place, p.agreed_at DESC, p.order_id LIMIT $2 OFFSET $3"""
+_LATE = """SELECT coalesce(sum(i.late), 0)::bigint AS late FROM plans p CROSS JOIN LATERAL (
+        SELECT status FROM orders WHERE merchant_id = p.merchant_id AND order_id = p.order_id LIMIT 1
+    ) o CROSS JOIN LATERAL (
+        SELECT sum(amount + fee) AS late FROM installments WHERE merchant_id = p.merchant_id AND order_id = p.order_id
+            AND charge_id IS NULL AND (failures > 0 OR written_off_at IS NOT NULL)
+    ) i WHERE p.consumer_id = $1 AND o.status = 'Approved'"""
+# The same columns for plans at all merchants: each part uses the merchant of its plan.
+_PLANS = f"""SELECT {_COLUMNS} FROM plans p
+    CROSS JOIN LATERAL (SELECT * FROM orders WHERE merchant_id = $1 AND order_id = p.order_id LIMIT 1) o
+    CROSS JOIN LATERAL (SELECT reference FROM order_details WHERE merchant_id = $1 AND order_id = p.order_id LIMIT 1) d
+    JOIN merchants m ON m.merchant_id = $1 {CARD_JOIN} {PLAN.join}
+    WHERE p.consumer_id = $1 AND p.order_id = ANY ($2::uuid[])""".replace(
+    "merchant_id = $1", "merchant_id = p.merchant_id"
+)
 _RECEIPTS = Nested(
     "receipts",
     ("c.charge_id", "c.installment", "c.amount", "c.card_brand", "c.card_last4", "c.settled_at"),
@@ -225,7 +241,18 @@ async def forget(session: Session, now: datetime) -> None:
 
 async def plans_of(session: Session, consumer_id: UUID, limit: int, skip: int) -> list[ShownPlan]:
     """Return a consumer's plans: overdue plans, then plans with something left to pay, then the rest; newest first in each."""
-    return [_shown(row) for row in await session.fetch(_PLANS, consumer_id, limit, skip)]
+    order_ids = [row["order_id"] for row in await session.fetch(_PAGE, consumer_id, limit, skip)]
+    if not order_ids:
+        return []
+    found = {row["order_id"]: _shown(row) for row in await session.fetch(_PLANS, consumer_id, order_ids)}
+    # A plan may have been erased in between.
+    return [found[each] for each in order_ids if each in found]
+
+
+async def late_of(session: Session, consumer_id: UUID) -> int:
+    """Return the unpaid amount of a consumer's overdue and written-off payments in all plans, in cents."""
+    row = await session.fetchrow(_LATE, consumer_id)
+    return 0 if row is None else int(row["late"])
 
 
 async def plan_of_consumer(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from cuota.core.risk.facts import History
+from cuota.db.plan import accounts
 from cuota.db.risk import history, reservations
 from cuota.db.risk.reservations import Reservation
 from cuota.db.row_security import everyone
@@ -14,11 +15,12 @@ from cuota.flows.context import Context
 
 @dataclass(frozen=True, slots=True)
 class ConsumerExposure:
-    """Amounts are in cents. `limit` is the most that the consumer may owe under the current policy."""
+    """Amounts are in cents. `limit` is the most that the consumer may owe under the current policy. `late` is overdue or written off."""
 
     history: History
     limit: int
     reserved: tuple[Reservation, ...]
+    late: int
 
     @property
     def owed(self) -> int:
@@ -36,4 +38,5 @@ async def show_exposure(context: Context, consumer_id: UUID) -> ConsumerExposure
     with everyone():
         held = await reservations.of_consumer(context.pool, consumer_id)
         past = await history.past(context.pool, consumer_id, context.now())
-    return ConsumerExposure(past, context.policy.limit(past), tuple(held))
+        late = await accounts.late_of(context.pool, consumer_id)
+    return ConsumerExposure(past, context.policy.limit(past), tuple(held), late)

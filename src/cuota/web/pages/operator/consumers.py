@@ -114,7 +114,7 @@ async def consumer_page(
         "sections": [
             *([blocked] if blocked and in_force(blocks, context.now()) else []),
             section(pairs=person_pairs(found, revealed=revealed)),
-            exposure_section(plans, await show_exposure(context, consumer_id)),
+            exposure_section(await show_exposure(context, consumer_id)),
             plans_table(plans),
             *([blocked] if blocked and not in_force(blocks, context.now()) else []),
         ],
@@ -163,12 +163,12 @@ def _late(each: ShownPlan) -> int:
     return sum(item.total for item in owed(each.plan) if item.state in {"overdue", "written_off"})
 
 
-def exposure_section(plans: Sequence[ShownPlan], exposure: ConsumerExposure) -> PageContext:
+def exposure_section(exposure: ConsumerExposure) -> PageContext:
     """Return the consumer's debt at all merchants, and the limit."""
     held = exposure.reserved
     pairs: list[tuple[str, object]] = [
         ("Owes at all merchants", money.shown(exposure.owed)),
-        ("of this overdue or written off", money.shown(sum(map(_late, plans)))),
+        ("of this overdue or written off", money.shown(exposure.late)),
         ("Limit by the policy in force", money.shown(exposure.limit)),
         ("A new order may be at most", money.shown(exposure.left)),
     ]

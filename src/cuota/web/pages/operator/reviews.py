@@ -257,7 +257,7 @@ async def _consumer(context: Context, found: ReviewedOrder) -> list[PageContext]
             pairs=person_pairs(known),
             links=[(f"{PATH}/consumers/{consumer_id}", "The consumer's page")],
         ),
-        exposure_section(plans, await show_exposure(context, consumer_id)),
+        exposure_section(await show_exposure(context, consumer_id)),
         plans_table(plans),
     ]
 
