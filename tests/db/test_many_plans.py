@@ -6,8 +6,10 @@ from uuid import UUID
 
 import pytest
 
+from cuota.core.privacy.erasure import MOST_REASONS
 from cuota.db.plan import accounts, consumer_messages
 from cuota.db.risk import history
+from cuota.flows.privacy.erase_consumer import erase_consumer
 from cuota.flows.risk.show_exposure import show_exposure
 from cuota.web.pages.operator.consumers import MOST_SHOWN, exposure_section
 from support.db.many_plans import many_plans
@@ -72,3 +74,11 @@ async def test_a_decision_and_the_list_of_messages_read_each_plan_a_few_times(ow
     past = nobody, nobody, consumer_id, now, now, [], []
     assert await rows_read(own, history._READ_PAST, *past) < 2 * EACH * MANY
     assert await rows_read(own, consumer_messages._PAGE, consumer_id, None, None, 5) < EACH * MANY
+
+
+async def test_an_erasure_that_is_refused_names_20_of_very_many_reasons_and_counts_the_rest(own: Own) -> None:
+    phone, _ = await many_plans(own, MANY)
+    reasons = (await erase_consumer(own.context, phone, dry_run=True)).reasons
+    # Each order has something to pay and something to capture.
+    assert len(reasons) == MOST_REASONS + 1
+    assert reasons[-1] == f"There are {2 * MANY - MOST_REASONS:,} more reasons like these."

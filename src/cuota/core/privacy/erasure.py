@@ -60,6 +60,10 @@ class Forgotten(Exception):
     """The consumer was erased while they paid. Nothing was charged."""
 
 
+# A consumer may have thousands of orders.
+MOST_REASONS = 20
+
+
 @dataclass(frozen=True, slots=True)
 class OpenObligations:
     """The open obligations of one order of a consumer. Amounts are cents."""
@@ -87,9 +91,12 @@ def still_has(document: Mapping[str, Any]) -> list[str]:
 def reasons_against(found: Sequence[OpenObligations], *, refunds_settled: bool) -> list[str]:
     """Return the reasons why the consumer cannot be erased yet, one sentence each. The list is empty if there are none.
 
-    `refunds_settled` confirms that refunds that cards refused were paid to the consumer in another way.
+    `refunds_settled` confirms that refunds that cards refused were paid to the consumer in another way. After MOST_REASONS, one more
+    sentence has the number of the rest: a page shows the list, and an entry of the operator's log contains it.
     """
-    return [reason for each in found for reason in _reasons(each, refunds_settled=refunds_settled)]
+    reasons = [reason for each in found for reason in _reasons(each, refunds_settled=refunds_settled)]
+    more = len(reasons) - MOST_REASONS
+    return [*reasons[:MOST_REASONS], *([f"There are {more:,} more reasons like these."] if more > 0 else [])]
 
 
 def _reasons(order: OpenObligations, *, refunds_settled: bool) -> list[str]:
