@@ -8,6 +8,7 @@ import pytest
 
 from cuota.core.privacy.erasure import MOST_REASONS
 from cuota.db.plan import accounts, consumer_messages
+from cuota.db.privacy import ownership, person
 from cuota.db.risk import history
 from cuota.flows.privacy.erase_consumer import erase_consumer
 from cuota.flows.risk.show_exposure import show_exposure
@@ -82,3 +83,18 @@ async def test_an_erasure_that_is_refused_names_20_of_very_many_reasons_and_coun
     # Each order has something to pay and something to capture.
     assert len(reasons) == MOST_REASONS + 1
     assert reasons[-1] == f"There are {2 * MANY - MOST_REASONS:,} more reasons like these."
+
+
+async def test_an_export_reads_many_orders_with_one_statement_for_each_table(own: Own) -> None:
+    phone, consumer_id = await many_plans(own, MANY)
+    asked: list[str] = []
+    async with own.context.pool.session() as session:
+        theirs = await ownership.find(session, consumer_id, phone)
+        session.add_query_logger(lambda record: asked.append(record.query))
+        orders = await person.read_orders(session, theirs, consumer_id, phone)
+    assert len(asked) <= MANY / person.AT_ONCE * (len(person._LISTED) + 1)
+    assert len({order["order_id"] for order in orders}) == MANY
+    for order in orders:
+        assert [item["number"] for item in order["installments"]] == [1, 2, 3, 4]
+        assert {item["order_id"] for item in order["installments"]} == {order["order_id"]}
+        assert order["plan"]["order_id"] == order["order_id"]

@@ -7,10 +7,13 @@ never forgotten.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
 from cuota.core.plan.agreement import accepted_text
+from cuota.db.pool import Row
 from cuota.db.privacy.ownership import OWN_ROWS, Theirs
 from cuota.db.session import Session
 
@@ -88,12 +91,14 @@ _SECRET = frozenset(
         "claimed_by",
     ]
 )
-_ORDER = """SELECT to_json(o)::text AS order, m.name AS merchant, d.reference, d.document::text AS document, d.erased_at,
+_ORDERS = """SELECT o.order_id, to_json(o)::text AS order, m.name AS merchant, d.reference, d.document::text AS document, d.erased_at,
     (SELECT to_json(p)::text FROM plans p WHERE p.merchant_id = $1 AND p.order_id = o.order_id AND p.consumer_id = $3) AS plan,
     (SELECT to_json(s)::text FROM sdk_checkouts s WHERE s.merchant_id = $1 AND s.order_id = o.order_id) AS started
 FROM orders o JOIN order_details d ON d.merchant_id = $1 AND d.order_id = o.order_id
     JOIN merchants m ON m.merchant_id = $1
-WHERE o.merchant_id = $1 AND o.order_id = $2"""
+WHERE o.merchant_id = $1 AND o.order_id = ANY ($2::uuid[])"""
+# A consumer may have thousands of orders. One statement for each table reads the rows of this many orders.
+AT_ONCE = 100
 # The parts of an order's document that describe the shop's customer.
 _ABOUT_CUSTOMER = ("consumer", "billing", "shipping", "description")
 _LISTED = {
@@ -133,33 +138,50 @@ _OF_PERSON = {
 }
 
 
+RowsOfOrders = dict[UUID, list[dict[str, Any]]]
+
+
 async def _rows(
-    session: Session, table: str, ids: tuple[UUID, UUID], consumer_id: UUID, column: str
-) -> list[dict[str, Any]]:
-    """Return the rows of an order in a table; if the order may have rows of several consumers there, only those of this one."""
+    session: Session, table: str, merchant_id: UUID, order_ids: list[UUID], consumer_id: UUID, column: str
+) -> RowsOfOrders:
+    """Return the rows of orders in a table; if an order may have rows of several consumers there, only those of this one."""
     own = OWN_ROWS.get(table)
     # The table names come from this module, so they are safe in SQL.
-    sql = f"SELECT to_json({table})::text AS row FROM {table} WHERE merchant_id = $1 AND order_id = $2"
-    sql, values = (f"{sql} AND {own}", (*ids, consumer_id)) if own else (sql, ids)
-    rows = [_plain(each["row"]) for each in await session.fetch(f"{sql} ORDER BY {column}", *values)]
-    return [_with_text(row) for row in rows] if table == "plans" else rows
+    sql = f"""SELECT order_id, to_json({table})::text AS row FROM {table}
+        WHERE merchant_id = $1 AND order_id = ANY ($2::uuid[])"""
+    values: tuple[object, ...] = (merchant_id, order_ids)
+    sql, values = (f"{sql} AND {own}", (*values, consumer_id)) if own else (sql, values)
+    found: RowsOfOrders = defaultdict(list)
+    for each in await session.fetch(f"{sql} ORDER BY {column}", *values):
+        row = _plain(each["row"])
+        found[each["order_id"]].append(_with_text(row) if table == "plans" else row)
+    return found
 
 
-async def read_order(
-    session: Session, merchant_id: UUID, order_id: UUID, consumer_id: UUID, phone: str
-) -> dict[str, Any]:
-    """Return all rows of one order, without those of other people who opened its checkout.
+async def _read_orders(
+    session: Session, merchant_id: UUID, order_ids: list[UUID], consumer_id: UUID, phone: str
+) -> list[dict[str, Any]]:
+    """Return all rows of orders of one merchant, without those of other people who opened their checkouts."""
+    rows = await session.fetch(_ORDERS, merchant_id, order_ids, consumer_id)
+    found = {row["order_id"]: _order(row, phone) for row in rows}
+    for table, column in _LISTED.items():
+        listed = await _rows(session, table, merchant_id, order_ids, consumer_id, column)
+        for order_id, order in found.items():
+            order[table] = listed.get(order_id, [])
+    return [found[each] for each in order_ids]
+
+
+def _order(row: Row, phone: str) -> dict[str, Any]:
+    """Return an order, its plan and its start.
 
     If the shop gave another number, the shop's data about its customer is left out, because it may describe another person.
     """
-    row = await session.fetchrow(_ORDER, merchant_id, order_id, consumer_id)
-    assert row is not None, "found by its rows"
     document = json.loads(row["document"])
     started = _plain(row["started"]) if row["started"] else None
     if (document.get("consumer") or {}).get("phoneNumber") not in {None, phone}:
         document |= {**dict.fromkeys(_ABOUT_CUSTOMER), "metadata": {}}
         started = started and {**started, "additional": None}
-    found: dict[str, Any] = {
+    return {
         "merchant": row["merchant"],
         **_plain(row["order"]),
         "merchant_reference": row["reference"],
@@ -168,18 +190,21 @@ async def read_order(
         "plan": _with_text(_plain(row["plan"])) if row["plan"] else None,
         "started": started,
     }
-    for table, column in _LISTED.items():
-        found[table] = await _rows(session, table, (merchant_id, order_id), consumer_id, column)
-    return found
 
 
-async def read_part(session: Session, merchant_id: UUID, order_id: UUID, consumer_id: UUID) -> dict[str, Any]:
-    """Return the rows of this consumer in an order that belongs to somebody else."""
-    found: dict[str, Any] = {"merchant_id": str(merchant_id), "order_id": str(order_id)}
+async def _read_parts(
+    session: Session, merchant_id: UUID, order_ids: list[UUID], consumer_id: UUID
+) -> list[dict[str, Any]]:
+    """Return the rows of this consumer in orders of one merchant that belong to somebody else."""
+    found: dict[UUID, dict[str, Any]] = {
+        order_id: {"merchant_id": str(merchant_id), "order_id": str(order_id)} for order_id in order_ids
+    }
     for table in OWN_ROWS:
         column = _LISTED.get(table, "agreed_at")
-        found[table] = await _rows(session, table, (merchant_id, order_id), consumer_id, column)
-    return found
+        listed = await _rows(session, table, merchant_id, order_ids, consumer_id, column)
+        for order_id, part in found.items():
+            part[table] = listed.get(order_id, [])
+    return list(found.values())
 
 
 async def read_person(session: Session, consumer_id: UUID, phone: str) -> dict[str, list[dict[str, Any]]]:
@@ -195,21 +220,24 @@ async def read_orders(
     session: Session, theirs: Theirs, consumer_id: UUID, phone: str
 ) -> list[dict[str, Any]]:
     """Return every order of the consumer in which the number was confirmed, with all of its rows."""
-    return [
-        await read_order(session, merchant_id, order_id, consumer_id, phone)
-        for merchant_id, order_ids in theirs.orders.items()
-        for order_id in order_ids
-        if order_id in theirs.proved
-    ]
+    found: list[dict[str, Any]] = []
+    for merchant_id, order_ids in theirs.orders.items():
+        for together in _together([each for each in order_ids if each in theirs.proved]):
+            found += await _read_orders(session, merchant_id, together, consumer_id, phone)
+    return found
 
 
 async def read_parts(session: Session, theirs: Theirs, consumer_id: UUID) -> list[dict[str, Any]]:
     """Return the rows of the consumer in orders that belong to somebody else."""
-    return [
-        await read_part(session, merchant_id, order_id, consumer_id)
-        for merchant_id, order_ids in theirs.parts.items()
-        for order_id in order_ids
-    ]
+    found: list[dict[str, Any]] = []
+    for merchant_id, order_ids in theirs.parts.items():
+        for together in _together(order_ids):
+            found += await _read_parts(session, merchant_id, together, consumer_id)
+    return found
+
+
+def _together(order_ids: list[UUID]) -> Iterator[list[UUID]]:
+    return (order_ids[start : start + AT_ONCE] for start in range(0, len(order_ids), AT_ONCE))
 
 
 def _with_text(plan: dict[str, Any]) -> dict[str, Any]:
