@@ -13,6 +13,9 @@ from cuota.flows.context import Context, utc_now
 from cuota.flows.merchant.manage_merchants import BadMerchant, new_client
 
 MOST_CREDENTIALS = 20
+# Revoked credentials stay in the table, because the request log and the audit log name them.
+MOST_ADDED = 50
+ADDED_WITHIN = timedelta(hours=24)
 LONGEST_NAME = 100
 # The old secret keeps working for this long after it was replaced, so that no call fails during the change.
 OLD_SECRET_LIVES = timedelta(hours=24)
@@ -34,7 +37,10 @@ async def live_credentials(context: Context, merchant_id: UUID) -> list[Credenti
 
 
 async def _live(session: Session, merchant_id: UUID) -> list[Credential]:
-    held = await credentials.read_of_merchant(session, merchant_id)
+    return _in_force(await credentials.read_of_merchant(session, merchant_id))
+
+
+def _in_force(held: list[Credential]) -> list[Credential]:
     return [each for each in held if each.revoked_at is None]
 
 
@@ -63,13 +69,18 @@ async def add_credential(context: Context, merchant_id: UUID, name: str, scope: 
     secret_hash = context.vault.hash("client-secret", secret)
     async with context.pool.session() as session, session.transaction():
         await credentials.lock(session, merchant_id)
-        live = await _live(session, merchant_id)
+        held = await credentials.read_of_merchant(session, merchant_id)
+        live = _in_force(held)
         if not live:
             raise BadMerchant(
                 "Your payment provider revoked your credentials. Ask your provider for new ones."
             )
         if len(live) >= MOST_CREDENTIALS:
             raise BadMerchant(f"There are {MOST_CREDENTIALS} credentials already. Revoke one first.")
+        if sum(each.created_at > utc_now() - ADDED_WITHIN for each in held) >= MOST_ADDED:
+            raise BadMerchant(
+                f"{MOST_ADDED} credentials were added in the last 24 hours, with the revoked ones. Replace the secret of one instead."
+            )
         if any(each.name == name for each in live):
             raise BadMerchant(
                 f"There is a credential named {name} already. If you have just added it and did not see its secret, replace its"

@@ -230,3 +230,16 @@ async def test_a_second_click_adds_no_second_credential(staff: Staff) -> None:
     )
     live = await manage.live_credentials(staff.service.context, staff.shop.merchant_id)
     assert [each.name for each in live].count("warehouse") == 1
+
+
+async def test_who_adds_and_revokes_credentials_again_and_again_is_refused_at_a_limit(staff: Staff) -> None:
+    context, merchant_id = staff.service.context, staff.shop.merchant_id
+    # The merchant's first credential counts, too.
+    for number in range(manage.MOST_ADDED - 1):
+        client_id, _ = await manage.add_credential(context, merchant_id, f"n{number}", Scope.READ)
+        await manage.revoke_credential(context, await manage.find_credential(context, merchant_id, client_id))
+    await staff.enter()
+    await staff.open(PATH)
+    page = await staff.press("developers", do="add", name="one more", scope=Scope.READ, reason="new")
+    assert f"{manage.MOST_ADDED} credentials were added in the last 24 hours" in page.text
+    assert len(await manage.live_credentials(context, merchant_id)) == 1

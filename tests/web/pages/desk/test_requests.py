@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from uuid import UUID
 
@@ -11,7 +12,8 @@ from cuota.core.credential import Scope
 from cuota.core.desk.role import Role
 from cuota.db.desk import api_requests
 from cuota.flows.context import new_id
-from cuota.flows.merchant.manage_credentials import add_credential
+from cuota.flows.merchant.manage_credentials import add_credential, find_credential, revoke_credential
+from cuota.web.pages.desk.requests import MOST_REVOKED
 from support.makers import Merchant
 from support.pages.staff import Staff
 from support.pages.visitor import Page
@@ -60,6 +62,24 @@ async def test_the_list_is_filtered(busy: Staff, query: str, count: int) -> None
     assert len(await calls(page)) == count
     if not count:
         assert "No call matches" in page.text
+
+
+async def test_the_filter_offers_the_credentials_in_force_and_the_last_revoked_ones(busy: Staff) -> None:
+    context, merchant_id = busy.service.context, busy.shop.merchant_id
+    revoked = []
+    for number in range(MOST_REVOKED + 3):
+        client_id, _ = await add_credential(context, merchant_id, f"system {number}", Scope.READ)
+        await revoke_credential(context, await find_credential(context, merchant_id, client_id))
+        revoked.append(client_id)
+
+    def offered(page: Page) -> set[str]:
+        return set(re.findall(r'<option value="(client_[^"]+)"', page.answer.text))
+
+    found = offered(await busy.open(PATH))
+    assert len(found) == MOST_REVOKED + 1
+    assert set(revoked[3:]) < found
+    # A credential that the address of the page names is still chosen.
+    assert offered(await busy.open(f"{PATH}?credential={revoked[0]}")) == {*found, revoked[0]}
 
 
 async def test_calls_are_found_by_order_and_by_request_id(busy: Staff) -> None:

@@ -20,6 +20,7 @@ from cuota.db.desk import api_requests
 from cuota.db.desk.api_requests import ApiRequest, AskedRequests
 from cuota.db.desk.orders import BEYOND
 from cuota.db.merchant import credentials
+from cuota.db.merchant.credentials import Credential
 from cuota.web.ids import guid
 from cuota.web.pages.desk.view import common
 from cuota.web.pages.desk.visit import PATH, Desk, allowed, id_in_path, missing
@@ -27,6 +28,8 @@ from cuota.web.pages.render import PageContext, page
 from cuota.web.server.route import Route
 from cuota.web.service import service_of
 
+# Revoked credentials that the filter offers. A merchant may have revoked thousands.
+MOST_REVOKED = 30
 A_PAGE = 50
 REQUESTS = f"{PATH}/requests"
 CLASSES = (("", "Every status"), ("2", "Done (2xx)"), ("4", "Refused (4xx)"), ("5", "Failed (5xx)"))
@@ -96,7 +99,8 @@ async def listed(request: Request, desk: Desk) -> Response:
             filters.client_id or None,
         )
         found, last = await api_requests.page(pool, desk.merchant_id, before, asked, A_PAGE)
-    named = await _credentials(request, desk)
+    held = await _credentials(request, desk)
+    named = _names(held)
     any_filter = bool(filters.query())
     shown: PageContext = {
         **common(request, desk, "API requests", here=REQUESTS),
@@ -106,7 +110,9 @@ async def listed(request: Request, desk: Desk) -> Response:
         else None,
         "classes": CLASSES,
         "routes": _routes(request),
-        "credentials": sorted(named.items(), key=lambda each: each[1].lower()),
+        "credentials": sorted(
+            _names(_offered(held, filters.client_id)).items(), key=lambda each: each[1].lower()
+        ),
         "rows": [_row(each, named) for each in found],
         "any": any_filter,
         "is_on": service_of(request).settings.request_log,
@@ -116,10 +122,22 @@ async def listed(request: Request, desk: Desk) -> Response:
     return page(request, "desk/requests.html", shown)
 
 
-async def _credentials(request: Request, desk: Desk) -> dict[str, str]:
-    """Return the name of each credential by its client id, including revoked ones."""
-    held = await credentials.read_of_merchant(service_of(request).context.pool, desk.merchant_id)
+async def _credentials(request: Request, desk: Desk) -> list[Credential]:
+    """Return all credentials, including revoked ones."""
+    return await credentials.read_of_merchant(service_of(request).context.pool, desk.merchant_id)
+
+
+def _names(held: list[Credential]) -> dict[str, str]:
+    """Return the name of each credential by its client id."""
     return {each.client_id: credential_name(each.name) for each in held}
+
+
+def _offered(held: list[Credential], chosen: str) -> list[Credential]:
+    """Return the credentials by which the list can be filtered: those in force, the chosen one, and the last revoked ones."""
+    kept = [each for each in held if each.revoked_at is None or each.client_id == chosen]
+    revoked = [each for each in held if each.revoked_at is not None]
+    revoked.sort(key=lambda each: each.revoked_at or each.created_at)
+    return [*kept, *revoked[-MOST_REVOKED:]]
 
 
 def _state(each: ApiRequest) -> PageContext:
@@ -149,7 +167,7 @@ async def _one(request: Request, desk: Desk, request_id: UUID) -> Response:
     found = await api_requests.read(service_of(request).context.pool, desk.merchant_id, request_id)
     if found is None:
         return missing(request)
-    named = await _credentials(request, desk)
+    named = _names(await _credentials(request, desk))
     shown: PageContext = {
         **common(request, desk, f"{found.method} {found.route}", here=REQUESTS),
         "back": REQUESTS,
