@@ -59,3 +59,18 @@ async def test_who_registers_and_removes_endpoints_again_and_again_is_refused_at
 async def test_endpoints_of_earlier_days_do_not_count(post: Post) -> None:
     await fill(post, MOST_ADDED, DAY)
     await post.register(BODY["url"])
+
+
+async def test_a_replay_does_not_lock_removed_endpoints(post: Post) -> None:
+    async with hooked() as (hook, listener):
+        await post.register(listener.url)
+        await post.merchant.create()
+        await post.deliver()
+        await fill(post, MANY, DAY)
+        (event,) = await post.events()
+        assert await post.replay(event["id"]) == 1
+        assert await post.ask("SELECT array_agg(DISTINCT state) FROM webhook_endpoints WHERE xmax <> 0") == [
+            "active"
+        ]
+        await post.deliver()
+    assert len(hook.got) == 2

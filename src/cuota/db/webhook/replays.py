@@ -27,8 +27,9 @@ POSITIONS_AT_ONCE = 500
 # Replays events. A replay uses the endpoint's current URL and skips deleted endpoints. It skips deliveries that a worker may have
 # claimed at this moment, and makes deliveries that wait for a retry due at once. `LEAST` has the same purpose as in `_RECORD`.
 # Like publishing (events.py), a replay locks the endpoints, so that no change of an endpoint is missed.
-_AGAIN = """WITH known AS MATERIALIZED (
-    SELECT w.endpoint_id, w.url, w.state FROM webhook_endpoints w WHERE w.merchant_id = $1
+# Removed endpoints are not locked, because their number has no limit.
+_AGAIN = f"""WITH known AS MATERIALIZED (
+    SELECT w.endpoint_id, w.url FROM webhook_endpoints w WHERE w.merchant_id = $1 AND w.state <> 'deleted'
     ORDER BY w.endpoint_id FOR SHARE
 ), held AS MATERIALIZED (
     SELECT d.order_id, d.receiver, d.sequence FROM feed f JOIN deliveries d
@@ -36,7 +37,7 @@ _AGAIN = """WITH known AS MATERIALIZED (
     WHERE f.merchant_id = $1 AND f.position > $4 AND f.position <= $5 AND LEAST(f.position, $5) = f.position
         AND ($3::uuid IS NULL OR d.receiver = $3)
         AND NOT (d.state = 'pending' AND d.tries > d.failed AND d.try_at > $2 AND d.try_at <= $6)
-        AND d.receiver <> ALL (ARRAY(SELECT k.endpoint_id FROM known k WHERE k.state = 'deleted'))
+        AND (d.receiver = '{OWN_ADDRESS}' OR d.receiver = ANY (ARRAY(SELECT k.endpoint_id FROM known k)))
     ORDER BY d.order_id, d.receiver, d.sequence FOR NO KEY UPDATE OF d
 )
 UPDATE deliveries d SET state = 'pending', tries = 0, failed = 0, try_at = $2, settled_at = NULL,
