@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from uuid import UUID
 
@@ -9,6 +10,7 @@ from cuota.core.operator.role import OperatorRole
 from cuota.db.checkout import consumers
 from cuota.db.desk.orders import BEYOND
 from cuota.db.operator import operator_log
+from cuota.web.pages.operator.consumers import exported_file
 from cuota.work.card_refunds import return_due_money
 from support.makers import PROFILE, Merchant, complete
 from support.pages.operator_staff import OperatorStaff
@@ -106,3 +108,22 @@ async def test_an_erasure_is_shown_before_it_is_done(operator: OperatorStaff, me
     page = await operator.press("privacy", do="erase", phone=phone, reason="asked")
     assert "The personal data is erased" in page.text
     assert await consumers.read(context.pool, consumer_id) is None
+
+
+async def test_a_long_export_is_written_while_the_service_answers_other_requests() -> None:
+    # The event loop handles other requests only between two turns.
+    turns, done = 0, asyncio.Event()
+
+    async def others() -> None:
+        nonlocal turns
+        while not done.is_set():
+            turns += 1
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(others())
+    orders = [{"number": number} for number in range(100_000)]
+    answer = await exported_file({"orders": orders})
+    done.set()
+    await beside
+    assert json.loads(answer.body)["orders"] == orders
+    assert turns > 1
