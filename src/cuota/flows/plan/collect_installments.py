@@ -31,9 +31,9 @@ ReadAgreed = Callable[[Session, UUID, UUID], Awaitable[Agreed | None]]
 
 
 async def collect(context: Context, merchant_id: UUID, order_id: UUID, return_url: str | None = None) -> None:
-    """Do the due work of a plan: remind the consumer, or charge the card. A payment whose day was missed is announced first. Charges nothing while a charge is in progress.
+    """Do the due work of a plan: remind the consumer, or charge the card. A payment whose day was missed is announced first.
 
-    `return_url` is given if the consumer is at the page now, and can confirm the charge at the card's bank.
+    Charges nothing while a charge is in progress. `return_url` is given if the consumer is at the page now, and can confirm the charge at the card's bank.
     """
     charge_id = context.new_id()
 
