@@ -27,7 +27,8 @@ POSITIONS_AT_ONCE = 500
 # Replays events. A replay uses the endpoint's current URL and skips deleted endpoints. It skips deliveries that a worker may have
 # claimed at this moment, and makes deliveries that wait for a retry due at once. `LEAST` has the same purpose as in `_RECORD`.
 # Like publishing (events.py), a replay locks the endpoints, so that no change of an endpoint is missed.
-# Removed endpoints are not locked, because their number has no limit.
+# Removed endpoints are not locked, because their number has no limit. No index can be used for a CASE, so the deliveries are found by
+# their events, and not by their receivers.
 _AGAIN = f"""WITH known AS MATERIALIZED (
     SELECT w.endpoint_id, w.url FROM webhook_endpoints w WHERE w.merchant_id = $1 AND w.state <> 'deleted'
     ORDER BY w.endpoint_id FOR SHARE
@@ -37,7 +38,7 @@ _AGAIN = f"""WITH known AS MATERIALIZED (
     WHERE f.merchant_id = $1 AND f.position > $4 AND f.position <= $5 AND LEAST(f.position, $5) = f.position
         AND ($3::uuid IS NULL OR d.receiver = $3)
         AND NOT (d.state = 'pending' AND d.tries > d.failed AND d.try_at > $2 AND d.try_at <= $6)
-        AND (d.receiver = '{OWN_ADDRESS}' OR d.receiver = ANY (ARRAY(SELECT k.endpoint_id FROM known k)))
+        AND CASE d.receiver WHEN '{OWN_ADDRESS}' THEN true ELSE d.receiver = ANY (ARRAY(SELECT k.endpoint_id FROM known k)) END
     ORDER BY d.order_id, d.receiver, d.sequence FOR NO KEY UPDATE OF d
 )
 UPDATE deliveries d SET state = 'pending', tries = 0, failed = 0, try_at = $2, settled_at = NULL,
