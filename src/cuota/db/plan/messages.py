@@ -66,8 +66,9 @@ WHERE m.merchant_id = $1 AND m.order_id = due.order_id AND m.message_id = due.me
 RETURNING m.merchant_id, m.order_id, m.message_id, m.kind, m.installment, m.amount, m.day, m.created_at,
     m.tries, m.standing, EXISTS (SELECT 1 FROM messages l WHERE l.merchant_id = $1 AND l.order_id = m.order_id
         AND l.standing IS NOT NULL AND l.message_id > m.message_id) AS overtaken,
-    m.kind LIKE 'dispute%' AND EXISTS (SELECT 1 FROM messages l WHERE l.merchant_id = $1 AND l.order_id = m.order_id
-        AND l.kind LIKE 'dispute%' AND l.message_id > m.message_id) AS decided_since, coalesce(s.display_name, s.name) AS name, o.currency,
+    m.kind LIKE 'dispute%' AND coalesce((SELECT l.kind FROM messages l WHERE l.merchant_id = $1 AND l.order_id = m.order_id
+        AND l.kind LIKE 'dispute%' AND l.message_id > m.message_id ORDER BY l.message_id LIMIT 1), 'dispute_opened')
+        <> 'dispute_opened' AS decided_since, coalesce(s.display_name, s.name) AS name, o.currency,
     (SELECT d.reference FROM order_details d WHERE d.merchant_id = $1 AND d.order_id = m.order_id) AS reference,
     p.payer, p.time_zone, {CARD}, {_CHARGES.columns}, x.card_brand AS charged_brand, x.card_last4 AS charged_last4,
     i.charge_at, i.charge_id IS NOT NULL OR i.amount + i.fee = 0 AS nothing_to_pay,
@@ -138,7 +139,8 @@ class DueMessage:
     for a consumer in hardship, `payments` how many installments it has. `charged` is the card of the charge that the message is
     about; `charge_at` is when its installment is charged next, `nothing_to_pay` whether it was paid or canceled. `declined` is the
     content of the letter about a declined order. `overtaken`: a later message says what is left to pay. `decided_since`:
-    the message is about a dispute, and a later one has the dispute's newer state. `review` is the checkout of
+    the message is about a dispute, and a later one has the newer state of the same dispute: the next dispute of the order begins with
+    its own acknowledgment. `review` is the checkout of
     an order that was referred to a person.
     """
 
