@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, timedelta, tzinfo
 from uuid import UUID
 
 from cuota.core import money
@@ -130,12 +130,22 @@ def owed(plan: Sequence[Installment]) -> list[Installment]:
     return [item for item in plan if not item.paid and item.total]
 
 
-def upcoming(plan: Sequence[Installment]) -> list[Installment]:
-    """Return the installments that are still to be paid, the earliest day first.
+def charge_day(item: Installment, zone: tzinfo) -> date:
+    """Return the day on which the card is charged, or the day on which the payment was due if its charge failed or is not scheduled.
 
-    After a return notice, an installment may be due later than the one after it.
+    A payment that Cuota missed is charged later than it is due (core/plan/missed.py).
     """
-    return sorted(owed(plan), key=lambda item: item.due_on)
+    if item.failures or item.charge_at is None:
+        return item.due_on
+    return max(item.due_on, item.charge_at.astimezone(zone).date())
+
+
+def upcoming(plan: Sequence[Installment], zone: tzinfo | None = None) -> list[Installment]:
+    """Return the installments that are still to be paid, the earliest day first: of the charge, or without a `zone` the due day.
+
+    After a return notice or an outage, an installment may be later than the one after it.
+    """
+    return sorted(owed(plan), key=lambda item: item.due_on if zone is None else charge_day(item, zone))
 
 
 def lost(plan: Sequence[Installment]) -> int:

@@ -9,12 +9,15 @@ from uuid import UUID
 from cuota.core.dates import day
 from cuota.core.order.order import LOOK_UP_AFTER
 from cuota.core.plan.charge import NEVER_SENT
+from cuota.db.plan.accounts import PlanDetail
 from cuota.db.verify.recalculate import verify
+from cuota.flows.dispute.answer_dispute import withdraw_dispute
 from cuota.flows.plan.manage_plan import find_plan
 from cuota.flows.plan.send_messages import send_messages
 from cuota.rails.inbox import look
-from cuota.web.pages.account.view import next_words
+from cuota.web.pages.account.view import next_words, payments_of
 from cuota.work.due_orders import settle_due_orders
+from support.disputes import disputed
 from support.flows.collecting import ZONE, agreed, charged, set_clock
 from support.flows.due import settle_all_due
 from support.flows.interrupted import FlakyRail, with_rail
@@ -55,6 +58,15 @@ async def books_agree(own: Own) -> None:
     async with own.owner() as owner:
         await owner.execute("UPDATE sandbox_clock SET ahead = $1", own.service.clock.ahead)
     assert (await verify(own.context.pool)).disagreements == []
+
+
+async def page_of(own: Own, order_id: UUID) -> PlanDetail:
+    """Return what the page of the plan shows."""
+    async with own.owner() as owner:
+        consumer = await owner.fetchval("SELECT consumer_id FROM plans WHERE order_id = $1", order_id)
+    detail = await find_plan(own.context, consumer, own.auto_merchant.merchant_id, order_id)
+    assert detail is not None
+    return detail
 
 
 async def days_charged(own: Own, order_id: UUID) -> list[date]:
@@ -123,10 +135,7 @@ async def test_the_account_page_says_when_a_missed_payment_is_charged(own: Own) 
     await down_for(own, order_id, 3)
     await settle_all_due(own.context)
     found = await agreed(own, order_id)
-    async with own.owner() as owner:
-        consumer = await owner.fetchval("SELECT consumer_id FROM plans WHERE order_id = $1", order_id)
-    detail = await find_plan(own.context, consumer, own.auto_merchant.merchant_id, order_id)
-    assert detail is not None
+    detail = await page_of(own, order_id)
     later = own.context.now().astimezone(ZONE).date() + timedelta(days=2)
     assert found.plan[1].due_on < later
     assert f"$25.00 on {day(later)}" in next_words(detail.shown, own.context.now())
@@ -172,3 +181,67 @@ async def test_a_retry_is_not_announced_after_its_time(own: Own) -> None:
         await settle_all_due(own.context)
     await down_for(own, order_id, 2)
     assert not [text for text in await texts(own) if "We try again on" in text]
+
+
+async def test_a_message_names_the_days_on_which_missed_payments_are_charged(own: Own) -> None:
+    order_id = await bought(own)
+    await down_for(own, order_id, 40)
+    await settle_all_due(own.context)
+    await texts(own)
+    later = [await day_of(own, order_id, number) for number in (2, 3, 4)]
+    set_clock(own, later[0].astimezone(ZONE).replace(hour=11))
+    await settle_all_due(own.context)
+    received = next(text for text in reversed(await texts(own)) if "We charged $25.00" in text)
+    third, fourth = (day(at.astimezone(ZONE).date()) for at in later[1:])
+    assert f"Still to pay, by Visa ending 4242: $25.00 on {third}; $25.00 on {fourth}." in received
+
+
+async def test_a_refund_names_the_days_on_which_missed_payments_are_charged(own: Own) -> None:
+    order_id = await bought(own)
+    await down_for(own, order_id, 40)
+    await settle_all_due(own.context)
+    known = len(await texts(own))
+    await own.auto_merchant.move({"orderId": str(order_id)}, "refund", "30.00")
+    second, third = [day((await day_of(own, order_id, number)).astimezone(ZONE).date()) for number in (2, 3)]
+    assert f"$25.00 on {second}; $20.00 on {third}." in (await texts(own))[known:][0]
+
+
+async def test_the_account_page_names_the_charge_that_comes_next(own: Own) -> None:
+    order_id = await bought(own)
+    await down_for(own, order_id, 12)
+    await settle_all_due(own.context)
+    detail = await page_of(own, order_id)
+    days = {number: (await day_of(own, order_id, number)).astimezone(ZONE).date() for number in (2, 3)}
+    assert days[3] < days[2]
+    assert f"$25.00 on {day(days[3])}" in next_words(detail.shown, own.context.now())
+    shown = {row["number"]: row["day"] for row in payments_of(detail)}
+    assert (shown[2], shown[3]) == (day(days[2]), day(days[3]))
+
+
+async def test_a_missed_payment_that_is_found_at_night_is_charged_a_whole_day_after_its_message(
+    own: Own,
+) -> None:
+    order_id = await bought(own)
+    at = (await day_of(own, order_id, 2)) + timedelta(days=3)
+    set_clock(own, at.astimezone(ZONE).replace(hour=23))
+    known = len(await texts(own))
+    await settle_all_due(own.context)
+    while len(await texts(own)) == known:
+        own.service.clock.ahead += timedelta(hours=1)
+    between = (await day_of(own, order_id, 2)).astimezone(ZONE).date() - own.context.now().astimezone(
+        ZONE
+    ).date()
+    assert between == timedelta(days=2)
+    await books_agree(own)
+
+
+async def test_missed_payments_are_not_charged_together_after_a_dispute(own: Own) -> None:
+    order_id = await bought(own)
+    await down_for(own, order_id, 40)
+    await settle_all_due(own.context)
+    dispute = await disputed(own.auto_merchant, {"orderId": str(order_id)}, 1000)
+    own.service.clock.ahead += timedelta(days=1)
+    await withdraw_dispute(own.context, own.auto_merchant.merchant_id, dispute.dispute_id)
+    today = own.context.now().astimezone(ZONE).date()
+    assert await days_charged(own, order_id) == [today + timedelta(days=passed) for passed in (1, 8, 15)]
+    await books_agree(own)

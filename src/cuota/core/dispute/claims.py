@@ -188,7 +188,7 @@ def after_refund(
     done = shrink(outcome, plan, claims, amount, cause)
     if claims.returned is not None:
         done = _end_hold(done, plan, claims, claims.returned)
-    left = standing(planned(plan, done.installments)).left
+    left = standing(planned(plan, done.installments), zone=claims.zone).left
     told = tuple(
         replace(each, standing=each.standing and replace(each.standing, left=left)) for each in done.notices
     )

@@ -46,7 +46,7 @@ def notice_return(
         raise Refused(Code.RETURN_NOT_POSSIBLE, "You have already told us that you sent this order back.")
     until = now + HOLD_FOR
     days, last_day = Days(zone), until.astimezone(zone).date()
-    scheduled = [item for item in upcoming(plan) if item.charge_at is not None and not item.failures]
+    scheduled = [item for item in upcoming(plan, zone) if item.charge_at is not None and not item.failures]
     held = [item for item in scheduled[:1] if item.due_on < last_day]
     moved = tuple(
         replace(item, due_on=last_day, charge_at=days.charge_at(last_day), remind_at=days.remind_at(last_day, now))

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta, tzinfo
 
 from cuota.core.installment import Installment, owed
 from cuota.core.plan.collection import RETRIES
+from cuota.core.plan.missed import APART, free_day
 from cuota.core.plan.payday import Days
 
 
@@ -25,12 +26,15 @@ def resume(
 ) -> tuple[Installment, ...]:
     """Return the unpaid installments with their new days: later by the days of the pause, and not before tomorrow.
 
-    A payment that had failed before the pause is retried tomorrow. A payment that had used up its retries is not.
+    A payment that had failed before the pause is retried tomorrow. A payment that had used up its retries is not. If an outage had
+    delayed several payments before the pause, they are not charged together, but a week apart.
     """
     days = Days(zone)
     today = now.astimezone(zone).date()
     tomorrow = today + timedelta(days=1)
     later = today - paused_at.astimezone(zone).date()
+    taken = {item.due_on + later for item in owed(plan) if not item.failures}
+    next_day = tomorrow
     moved = []
     for item in owed(plan):
         if item.written_off_at is not None:
@@ -43,7 +47,9 @@ def resume(
             again = max(tomorrow, item.due_on)
             moved.append(replace(item, due_on=day, charge_at=days.charge_at(again)))
         else:
-            day = max(day, tomorrow)
+            if day < tomorrow:
+                day = next_day = free_day(next_day, taken)
+                next_day += APART
             moved.append(
                 replace(item, due_on=day, charge_at=days.charge_at(day), remind_at=days.remind_at(day, now))
             )

@@ -137,5 +137,6 @@ def _notice(new: NewPlan, zone: tzinfo, now: datetime, notice_id: UUID) -> Notic
     left = changeable(new.plan)
     first = (left or new.plan)[0]
     return Notice(
-        notice_id, NoticeKind.PLAN_CHANGED, first.number, first.total, first.due_on, Days(zone).daytime(now), standing(new.plan)
+        notice_id, NoticeKind.PLAN_CHANGED, first.number, first.total, first.due_on, Days(zone).daytime(now),
+        standing(new.plan, zone=zone),
     )  # fmt: skip

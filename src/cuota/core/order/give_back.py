@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, tzinfo
 from uuid import UUID
 
 from cuota.core import money
-from cuota.core.installment import Cut, Installment, upcoming
+from cuota.core.installment import Cut, Installment, charge_day, upcoming
 from cuota.core.order.job import CardRefund
 from cuota.core.order.order import Order
 from cuota.core.plan.notice import Notice, NoticeKind, PlanStanding
@@ -34,15 +34,29 @@ def changed(before: Sequence[Installment], after: Sequence[Installment]) -> tupl
     return tuple(new for old, new in zip(before, after, strict=True) if old != new)
 
 
-def standing(plan: Sequence[Installment], back: dict[UUID, int] | None = None) -> PlanStanding:
-    """Return the state of a plan for a notice. `back` is the amount refunded to the card of each charge."""
-    left = tuple((item.due_on, item.total) for item in upcoming(plan))
+def standing(
+    plan: Sequence[Installment], back: dict[UUID, int] | None = None, zone: tzinfo | None = None
+) -> PlanStanding:
+    """Return the state of a plan for a notice. `back` is the amount refunded to the card of each charge.
+
+    With the consumer's `zone`, the days are those of the charges; without, those on which the payments are due.
+    """
+    left = tuple(
+        (item.due_on if zone is None else charge_day(item, zone), item.total) for item in upcoming(plan, zone)
+    )
     return PlanStanding(left, tuple((back or {}).items()))
 
 
 def notice(
-    kind: NoticeKind, amount: int, before: Sequence[Installment], done: Cut, now: datetime, notice_id: UUID
+    kind: NoticeKind,
+    amount: int,
+    before: Sequence[Installment],
+    done: Cut,
+    now: datetime,
+    notice_id: UUID,
+    zone: tzinfo | None = None,
 ) -> Notice:
-    """Return the notice about a void or refund of `amount`: its effect on the plan, and the refunds to cards."""
+    """Return the notice about a void or refund of `amount`: its effect on the plan, and the refunds to cards. `zone` as in `standing`."""
     first = changed(before, done.plan)[0]
-    return Notice(notice_id, kind, first.number, amount, now.date(), now, standing(done.plan, done.by_charge))
+    stands = standing(done.plan, done.by_charge, zone)
+    return Notice(notice_id, kind, first.number, amount, now.date(), now, stands)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, tzinfo
 from uuid import UUID
 
 from cuota.core import money
@@ -33,11 +33,12 @@ def refund(
     terms: Sequence[SettlementTerms] = (),
     fees: OrderFees = NO_FEES,
     taken_back: Mapping[UUID, int] = NOTHING,
+    zone: tzinfo | None = None,
 ) -> Outcome:
     """Return the outcome of a refund: reduce the unpaid installments first, then refund to the cards. Raises Refused.
 
     `terms` are all versions of the merchant's terms, `fees` the merchant's fees for the order's captures. `taken_back`
-    has the cents that card networks have taken back from each charge; these are not refunded.
+    has the cents that card networks have taken back from each charge; these are not refunded. `zone` is the consumer's.
     """
     require_completed(order, MovementKind.REFUND)
     free, free_fee = room(plan, taken_back)
@@ -65,7 +66,7 @@ def refund(
             ),
         ),
         card_refunds=card_refunds(done, new_id),
-        notices=(notice(NoticeKind.REFUNDED, asked.amount, plan, done, now, new_id()),),
+        notices=(notice(NoticeKind.REFUNDED, asked.amount, plan, done, now, new_id(), zone),),
         events=(Event("refund.completed", asked.amount, asked.reference),),
         at=now,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from uuid import UUID
 
 from cuota.core import money
@@ -36,8 +36,9 @@ def void(
     movement_id: UUID,
     now: datetime,
     new_id: Callable[[], UUID],
+    zone: tzinfo | None = None,
 ) -> Outcome:
-    """Return the outcome of a merchant's void, which reduces the order amount and the plan. Raises Refused."""
+    """Return the outcome of a merchant's void, which reduces the order amount and the plan. `zone` is the consumer's. Raises Refused."""
     require_completed(order, MovementKind.VOID)
     require_authorization(order, now)
     if order.open_chargebacks:
@@ -48,7 +49,7 @@ def void(
         raise refuse(Code.VOID_EXCEEDS_UNCAPTURED, message, order)
     movement = Movement(MovementKind.VOID, movement_id, asked.reference, asked.amount, now)
     event = Event("void.completed", asked.amount, asked.reference)
-    return _give_up(order, plan, movement, new_id, event)
+    return _give_up(order, plan, movement, new_id, event, zone)
 
 
 def warn(order: Order, now: datetime) -> Outcome | None:
@@ -95,7 +96,12 @@ def lapse(
 
 
 def _give_up(
-    order: Order, plan: Sequence[Installment], movement: Movement, new_id: Callable[[], UUID], event: Event
+    order: Order,
+    plan: Sequence[Installment],
+    movement: Movement,
+    new_id: Callable[[], UUID],
+    event: Event,
+    zone: tzinfo | None = None,
 ) -> Outcome:
     fee = fee_due(order, movement.amount)
     done = cut(plan, movement.amount, fee)
@@ -116,7 +122,7 @@ def _give_up(
             *posting.fee_returned(cause, done.fee_unpaid, done.fee_to_card),
         ),
         card_refunds=card_refunds(done, new_id),
-        notices=(notice(kind, movement.amount, plan, done, movement.at, new_id()),),
+        notices=(notice(kind, movement.amount, plan, done, movement.at, new_id(), zone),),
         events=(event,),
         at=movement.at,
     )

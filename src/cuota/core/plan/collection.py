@@ -199,7 +199,7 @@ def paid(
     done = replace(item, charge_id=charge.charge_id, charge_at=None, remind_at=None, returned=excess)
     send_at = Days(zone).daytime(now) if charge.origin is Origin.SCHEDULE else now
     after = [done if each.number == done.number else each for each in plan]
-    stands = standing(after, {charge.charge_id: excess} if excess else None)
+    stands = standing(after, {charge.charge_id: excess} if excess else None, zone)
     kind = NoticeKind.PAYMENT_RECEIVED if stands.left else NoticeKind.PLAN_PAID_OFF
     received = Notice(new_id(), kind, item.number, charge.amount, item.due_on, send_at, stands)
     return replace(

@@ -40,10 +40,12 @@ def postpone(
     days = Days(zone)
     others = [item.charge_at for item in owed(plan) if item.charge_at is not None and item not in missed]
     taken = {at.astimezone(zone).date() for at in others}
-    day = now.astimezone(zone).date() + ANNOUNCED_BEFORE
+    # A message that is written at night is sent in the morning.
+    told_at = days.daytime(now)
+    day = told_at.astimezone(zone).date() + ANNOUNCED_BEFORE
     changes: list[Installment] = []
     for item in missed:
-        day = _free(day, taken)
+        day = free_day(day, taken)
         # The first one is announced below.
         remind_at = days.remind_at(day, now) if changes else None
         changes.append(replace(item, charge_at=days.charge_at(day), remind_at=remind_at))
@@ -51,12 +53,17 @@ def postpone(
     first = changes[0]
     assert first.charge_at is not None
     announced = Notice(
-        new_id(), NoticeKind.REMINDER, first.number, first.total, first.charge_at.astimezone(zone).date(), now
+        new_id(),
+        NoticeKind.REMINDER,
+        first.number,
+        first.total,
+        first.charge_at.astimezone(zone).date(),
+        told_at,
     )
     return with_changes(order, plan, changes, notices=(announced,), now=now)
 
 
-def _free(day: date, taken: set[date]) -> date:
+def free_day(day: date, taken: set[date]) -> date:
     """Return the first day from `day` on, on which no other payment of the plan is charged."""
     while day in taken:
         day += timedelta(days=1)

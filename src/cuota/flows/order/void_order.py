@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from cuota.core.order.movement import Movement, MovementRequest
 from cuota.core.order.outcome import Outcome
@@ -34,6 +35,7 @@ async def preview_void(
 
 def _decide(context: Context, asked: MovementRequest) -> Callable[[Found, UUID], Outcome]:
     def decide(found: Found, movement_id: UUID) -> Outcome:
-        return void(found.order, found.plan, asked, movement_id, context.now(), context.new_id)
+        zone = ZoneInfo(found.zone) if found.zone else None
+        return void(found.order, found.plan, asked, movement_id, context.now(), context.new_id, zone)
 
     return decide

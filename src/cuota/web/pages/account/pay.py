@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from zoneinfo import ZoneInfo
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.dates import day
-from cuota.core.installment import Installment, owed
+from cuota.core.installment import Installment, charge_day, owed
 from cuota.db.plan.accounts import PlanDetail
 from cuota.flows.checkout.take_step import Problem
 from cuota.flows.plan.limit_asks import Limited
@@ -59,7 +60,7 @@ def _page(
         "rows": [
             {
                 "number": item.number,
-                "day": day(item.due_on),
+                "day": day(charge_day(item, ZoneInfo(shown.zone))),
                 "amount": amount(shown, item.total),
                 "overdue": bool(item.failures),
             }

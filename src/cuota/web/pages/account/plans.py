@@ -143,7 +143,7 @@ async def plan(request: Request, known: Known, detail: PlanDetail) -> Response:
 def _now(request: Request, detail: PlanDetail) -> PageContext:
     """Return the values for the part of the page with the next payment and the consumer's possible actions."""
     shown, now = detail.shown, service_of(request).context.now()
-    waiting = upcoming(shown.plan)
+    waiting = upcoming(shown.plan, ZoneInfo(shown.zone))
     late = [item for item in waiting if item.failures]
     if waiting and shown.order.paused_at is not None:
         return {"title": "Payments are paused", "texts": [PAUSED], "busy": False, "pay": None}

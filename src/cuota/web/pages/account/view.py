@@ -13,7 +13,7 @@ from starlette.requests import Request
 from cuota.core import money
 from cuota.core.checkout.card import card_name
 from cuota.core.dates import day, moment
-from cuota.core.installment import Installment, owed, plan_state, upcoming
+from cuota.core.installment import Installment, charge_day, owed, plan_state, upcoming
 from cuota.db.plan.accounts import Less, PlanDetail, Return, ShownPlan
 from cuota.flows.checkout.allow_card import OTHER_CARD
 from cuota.flows.plan import manage_plan
@@ -107,7 +107,7 @@ def day_there(at: datetime, zone: str, *, year: bool = False) -> str:
 
 def next_words(shown: ShownPlan, now: datetime) -> str:
     """Return one line about the next payment."""
-    waiting = upcoming(shown.plan)
+    waiting = upcoming(shown.plan, ZoneInfo(shown.zone))
     if shown.order.charging is not None:
         return "A payment is being made right now."
     if not waiting:
@@ -124,8 +124,7 @@ def next_words(shown: ShownPlan, now: datetime) -> str:
 def _coming(shown: ShownPlan, item: Installment, now: datetime) -> str:
     card = plan_card(shown)
     zone = ZoneInfo(shown.zone)
-    # A payment whose day was missed is charged later than it was due.
-    charged_on = max(item.due_on, item.charge_at.astimezone(zone).date()) if item.charge_at else item.due_on
+    charged_on = charge_day(item, zone)
     on = "today" if charged_on <= now.astimezone(zone).date() else f"on {day(charged_on)}"
     if shown.card_ended:
         return f"{amount(shown, item.total)} {on}: another card is needed, because {card} is not charged any more"
@@ -182,7 +181,7 @@ def _now(shown: ShownPlan) -> PageContext | None:
 
 def payments_of(detail: PlanDetail) -> list[PageContext]:
     """Return the rows of the table of payments."""
-    shown = detail.shown
+    shown, zone = detail.shown, ZoneInfo(detail.shown.zone)
     receipts = {receipt.charge_id: receipt for receipt in detail.receipts}
     rows: list[PageContext] = []
     for item in shown.plan:
@@ -190,7 +189,7 @@ def payments_of(detail: PlanDetail) -> list[PageContext]:
         gone = gone_back(item)
         row: PageContext = {
             "number": item.number,
-            "day": day_there(receipt.paid_at, shown.zone) if receipt else day(item.due_on),
+            "day": day_there(receipt.paid_at, shown.zone) if receipt else day(charge_day(item, zone)),
             "amount": amount(shown, item.total + item.returned),
             "state": "returned" if gone else item.state,
             "word": "Sent back" if gone else _word(shown, item),
