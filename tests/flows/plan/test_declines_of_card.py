@@ -19,7 +19,7 @@ from cuota.flows.plan.limit_asks import Asker
 from cuota.flows.plan.manage_plan import change_card, find_plan
 from cuota.work.tidy import tidy
 from support.card import BACK, token_of
-from support.flows.collecting import set_clock
+from support.flows.collecting import ZONE, set_clock
 from support.flows.due import settle_all_due
 from support.makers import Merchant, complete, make_merchant
 from support.own_service import Own
@@ -104,6 +104,24 @@ async def test_the_declines_of_all_plans_count_toward_a_card_s_limit_and_not_tow
         assert (await installment(own, free))["charge_id"] is not None
         await work_at_due(own, elsewhere)
         assert (await installment(own, elsewhere))["charge_id"] is not None
+
+
+async def test_a_payment_that_waited_for_weeks_for_the_card_networks_is_announced_before_it_is_charged(
+    own: Own,
+) -> None:
+    async with make_merchant(own.service, defer_funds_capture=False) as other:
+        elsewhere = await bought(own, other)
+        own.service.clock.ahead += timedelta(days=10)
+        order_id = await bought(own, own.auto_merchant)
+        await declined_before(own, order_id, MOST_ATTEMPTS)
+        await work_at_due(own, elsewhere)
+        at = (await installment(own, elsewhere))["charge_at"]
+        set_clock(own, at - timedelta(days=1))
+        await settle_all_due(own.context)
+        async with own.owner() as owner:
+            days = await owner.fetch("SELECT day FROM messages WHERE order_id = $1 AND kind = 'reminder' AND installment = 2", elsewhere)  # fmt: skip
+        assert at.astimezone(ZONE).date() in {row["day"] for row in days}
+        assert (await installment(own, elsewhere))["charge_id"] is None
 
 
 async def test_the_checkout_and_the_account_page_refuse_a_card_that_was_declined_for_good(own: Own) -> None:

@@ -22,6 +22,8 @@ from cuota.core.plan.payday import Days
 # How long to wait after the first, second, ... failed charge. After one more failure, the consumer must give another
 # card.
 RETRIES = (timedelta(hours=6), timedelta(days=1), timedelta(days=3), timedelta(days=5), timedelta(days=7))
+# A payment that waited for days until the card networks allow another attempt is announced this long before its charge.
+REMINDED_BEFORE = timedelta(days=2)
 NewId = Callable[[], UUID]
 
 
@@ -123,7 +125,7 @@ def begin(
     """Record a charge before the card rail is called: for payment `number`, or else for the first payment that is due.
 
     `declined_at` are the latest times at which this card was declined. A scheduled payment waits until the card networks allow
-    another attempt. Returns None if no payment is due. Raises CardBusy while another charge is in progress, NothingOwed if
+    another attempt, and is announced again if that takes days. Returns None if no payment is due. Raises CardBusy while another charge is in progress, NothingOwed if
     payment `number` needs no charge, and CardExhausted if the card must wait.
     """
     if order.charging is not None:
@@ -144,7 +146,10 @@ def begin(
     if allowed_at is not None:
         if origin is Origin.CONSUMER:
             raise CardExhausted
-        return with_changes(order, plan, [replace(item, charge_at=allowed_at)], now=now)
+        # The earlier reminders named the payment's own day. The consumer knows of an overdue payment.
+        known = allowed_at - REMINDED_BEFORE
+        remind_at = known if known > now and not item.failures else item.remind_at
+        return with_changes(order, plan, [replace(item, charge_at=allowed_at, remind_at=remind_at)], now=now)
     charge = Charge(
         charge_id, item.number, item.total, order.currency, card.token, card.brand, card.last4, origin, card.card_hash,
     )  # fmt: skip
