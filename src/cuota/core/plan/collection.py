@@ -125,8 +125,8 @@ def begin(
     """Record a charge before the card rail is called: for payment `number`, or else for the first payment that is due.
 
     `declined_at` are the latest times at which this card was declined. A scheduled payment waits until the card networks allow
-    another attempt, and is announced again if that takes days. Returns None if no payment is due. Raises CardBusy while another charge is in progress, NothingOwed if
-    payment `number` needs no charge, and CardExhausted if the card must wait.
+    another attempt, and is announced again if that takes days. Returns None if no payment is due. Raises CardBusy while another charge
+    is in progress, NothingOwed if payment `number` needs no charge, and CardExhausted if the card must wait.
     """
     if order.charging is not None:
         raise CardBusy
