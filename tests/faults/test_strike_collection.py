@@ -19,7 +19,7 @@ MOMENTS = {
     "after the card has paid and before that is recorded": ("after", "call", "SandboxCardRail.charge"),
     "before the payment is recorded": ("before", "sql", RECORD),
     "after the payment is recorded": ("after", "sql", RECORD),
-    "after the receipt is claimed": ("after", "sql", "UPDATE messages m /* mail */"),
+    "after the receipt is claimed": ("after", "sql", "messages WHERE by_text = false"),
     "after the receipt is sent and before that is recorded": ("after", "call", "SandboxMessageRail.send"),
 }
 WHOLE = {"amount": "100.00"}
