@@ -195,9 +195,9 @@ def _outside() -> None:
             await self._recorder.record(Result(item, Attempt(204, 1), self._context.now(), "delivered", None))
         await send(self, item, *more)
 
-    async def anew(context: Any, asked: Any, record: Any, asked_at: Any) -> bool:
+    async def anew(context: Any, asked: Any, record: Any, *more: Any) -> bool:
         if not bug("retry that changes its key"):
-            return bool(await look_up(context, asked, record, asked_at))
+            return bool(await look_up(context, asked, record, *more))
         await record(await context.rails.card.charge(replace(asked, key=uuid.uuid4())))
         return True
 
