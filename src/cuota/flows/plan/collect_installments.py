@@ -20,7 +20,7 @@ from cuota.db.session import Session
 from cuota.flows import charge_card
 from cuota.flows.charge_card import AllowRepeat, RecordAnswer
 from cuota.flows.context import Context
-from cuota.flows.plan.return_late_charge import look_again_later
+from cuota.flows.plan.return_late_charge import settle_unsent
 from cuota.flows.settle import settle
 from cuota.rails.bounded import SECONDS
 from cuota.rails.card.protocol import CardAnswer
@@ -164,28 +164,18 @@ def _allow_repeat(context: Context, merchant_id: UUID, order_id: UUID, charge: C
     """Return a function that decides about a charge that the rail does not know: request it again, wait, or end it."""
 
     async def allow(looked_up_at: datetime) -> bool:
-        # The last request of a charge whose later look-ups are stored. A crash after the end could lose them, so they come first.
-        watched: datetime | None = None
-        ends: datetime | None = None
-
-        def decide(read: _Unsent) -> Outcome | None:
-            nonlocal ends
+        def decide(read: _Unsent) -> tuple[Outcome | None, datetime | None]:
             agreed, pending, now = read.agreed, read.pending, context.now()
             order, plan = agreed.order, agreed.plan
             if order.charging != charge.charge_id or pending is None:
-                return None
+                return None, None
             known = {"refused": agreed.refused, "disputed": pending.disputed}
             if unsent.may_repeat(order, plan, charge, now, **known):
-                return unsent.request_again(order, now)
-            ended = unsent.end(order, plan, charge, looked_up_at, now)
-            ends = order.charging_since if ended is not None else None
-            return ended if ends == watched else None
+                return unsent.request_again(order, now), None
+            return unsent.end(order, plan, charge, looked_up_at, now), order.charging_since
 
-        outcome = (await settle(context, merchant_id, order_id, decide, _read_unsent)).outcome
-        if outcome is None and ends is not None:
-            await look_again_later(context, merchant_id, order_id, charge.charge_id, ends)
-            watched = ends
-            outcome = (await settle(context, merchant_id, order_id, decide, _read_unsent)).outcome
+        ids = (merchant_id, order_id, charge.charge_id)
+        outcome = await settle_unsent(context, *ids, decide, _read_unsent)
         return outcome is not None and outcome.order.charging is not None
 
     return allow

@@ -1,17 +1,20 @@
-"""Finds and refunds a charge that reached the card rail after Cuota had ended it as never sent."""
+"""Ends a charge that never reached the card rail, and refunds it if it reaches the rail after its end."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from uuid import UUID, uuid5
 
 from cuota.core.checkout.ending import Charging
 from cuota.core.instant import timestamp
+from cuota.core.order.outcome import Outcome
 from cuota.db.plan import card_events, charges
 from cuota.db.plan.card_events import NewEvent
 from cuota.flows.charge_card import request_again
 from cuota.flows.context import Context
+from cuota.flows.settle import Read, Reading, settle
 from cuota.rails.card.protocol import CardEventKind, CardOutcome, RefundRequest
 
 # A charge that was never sent is looked up again this long after its end, even if its processor reports nothing.
@@ -19,6 +22,36 @@ LOOK_AGAIN_AFTER = (timedelta(hours=1), timedelta(days=1))
 # The name in place of a rail's: these events come from Cuota, so they say nothing about a processor's events.
 OWN_EVENTS = "cuota"
 log = logging.getLogger("cuota.work")
+
+
+async def settle_unsent(
+    context: Context,
+    merchant_id: UUID,
+    order_id: UUID,
+    charge_id: UUID,
+    decide: Callable[[Reading], tuple[Outcome | None, datetime | None]],
+    read: Read[Reading],
+) -> Outcome | None:
+    """Apply a decision about a charge that the rail does not know. Return the saved outcome, or None if there is nothing to do.
+
+    `decide` returns the outcome, and if the outcome ends the charge, also when the charge was last requested. A crash after the end
+    could lose the later look-ups of the charge, so they are stored before the end.
+    """
+    watched: datetime | None = None
+    requested: datetime | None = None
+
+    def decide_here(found: Reading) -> Outcome | None:
+        nonlocal requested
+        outcome, requested_at = decide(found)
+        requested = None if outcome is None else requested_at
+        return outcome if requested in {None, watched} else None
+
+    saved = (await settle(context, merchant_id, order_id, decide_here, read)).outcome
+    if saved is None and requested is not None:
+        await look_again_later(context, merchant_id, order_id, charge_id, requested)
+        watched = requested
+        saved = (await settle(context, merchant_id, order_id, decide_here, read)).outcome
+    return saved
 
 
 async def look_again_later(
