@@ -8,6 +8,8 @@ from __future__ import annotations
 import base64
 import hmac
 import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -80,6 +82,16 @@ async def ask_link(context: Context, email: str) -> None:
             await make_link(context, person, mail=True)
 
 
+@asynccontextmanager
+async def transaction_of(context: Context, session: Session | None) -> AsyncIterator[Session]:
+    """Yield the session of the caller's transaction, or if there is none, a session with an own transaction."""
+    if session is not None:
+        yield session
+        return
+    async with context.pool.session() as own, own.transaction():
+        yield own
+
+
 async def make_link(
     context: Context,
     person: Person,
@@ -99,17 +111,11 @@ async def make_link(
     since = now - timedelta(hours=1)
     mail_at = now if mail else None
 
-    async def add(session: Session) -> bool:
+    async with transaction_of(context, session) as within:
         # Requests at the same moment wait for this lock, so that each of them counts the links of the others.
-        if not await people.lock(session, person.merchant_id, person.person_id):
-            return False
-        return await sessions.add_link(session, person, link, now, mail_at, since, most)
-
-    if session is not None:
-        added = await add(session)
-    else:
-        async with context.pool.session() as own, own.transaction():
-            added = await add(own)
+        added = await people.lock(within, person.merchant_id, person.person_id) and await sessions.add_link(
+            within, person, link, now, mail_at, since, most
+        )
     if not added:
         return None
     return link_address(context, person.merchant_id, link_id)

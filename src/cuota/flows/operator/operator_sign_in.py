@@ -28,6 +28,7 @@ from cuota.flows.desk.sign_in import (
     SEEN_EVERY,
     SESSION_LIFE,
     Place,
+    transaction_of,
 )
 from cuota.flows.desk.totp import WrongCode
 from cuota.flows.operator.operator_factor import check_operator_factor
@@ -100,17 +101,11 @@ async def make_operator_link(
     since = now - timedelta(hours=1)
     mail_at = now if mail else None
 
-    async def add(session: Session) -> bool:
+    async with transaction_of(context, session) as within:
         # Requests at the same moment wait for this lock, so that each of them counts the links of the others.
-        if not await identities.lock_person(session, person.person_id):
-            return False
-        return await operator_sessions.add_link(session, link, now, mail_at, since, most)
-
-    if session is not None:
-        added = await add(session)
-    else:
-        async with context.pool.session() as own, own.transaction():
-            added = await add(own)
+        added = await identities.lock_person(within, person.person_id) and await operator_sessions.add_link(
+            within, link, now, mail_at, since, most
+        )
     if not added:
         return None
     return operator_link_address(context, link_id)
