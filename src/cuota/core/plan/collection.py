@@ -22,8 +22,9 @@ from cuota.core.plan.payday import Days
 # How long to wait after the first, second, ... failed charge. After one more failure, the consumer must give another
 # card.
 RETRIES = (timedelta(hours=6), timedelta(days=1), timedelta(days=3), timedelta(days=5), timedelta(days=7))
-# A payment that waited for days until the card networks allow another attempt is announced this long before its charge.
-REMINDED_BEFORE = timedelta(days=2)
+# A payment that is charged days after its own day is announced this long before: the consumer has at least one whole day. The reason is an
+# outage (missed.py), or that the card networks allow no earlier attempt.
+ANNOUNCED_BEFORE = timedelta(days=2)
 NewId = Callable[[], UUID]
 
 
@@ -147,7 +148,7 @@ def begin(
         if origin is Origin.CONSUMER:
             raise CardExhausted
         # The earlier reminders named the payment's own day. The consumer knows of an overdue payment.
-        known = allowed_at - REMINDED_BEFORE
+        known = allowed_at - ANNOUNCED_BEFORE
         remind_at = known if known > now and not item.failures else item.remind_at
         return with_changes(order, plan, [replace(item, charge_at=allowed_at, remind_at=remind_at)], now=now)
     charge = Charge(

@@ -9,14 +9,12 @@ from datetime import date, datetime, timedelta, tzinfo
 from cuota.core.installment import Installment, owed
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
-from cuota.core.plan.collection import NewId, with_changes
+from cuota.core.plan.collection import ANNOUNCED_BEFORE, NewId, with_changes
 from cuota.core.plan.notice import Notice, NoticeKind
 from cuota.core.plan.payday import Days
 
 # A charge that is late by less than this is made at once. After that, the consumer no longer expects the charge.
 MISSED_AFTER = timedelta(days=2)
-# The consumer has at least one whole day between the message and the charge.
-ANNOUNCED_BEFORE = timedelta(days=2)
 # After a long outage, the missed payments of a plan are not charged together.
 APART = timedelta(days=7)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from cuota.core.dispute.claims import Claims
 from cuota.core.installment import Installment
@@ -68,6 +69,11 @@ class Found:
     fees: OrderFees = OrderFees()  # noqa: RUF009, the value cannot change
     claims: Claims | None = None
     zone: str | None = None
+
+    @property
+    def consumer_zone(self) -> ZoneInfo | None:
+        """The consumer's time zone, if it was read."""
+        return ZoneInfo(self.zone) if self.zone else None
 
 
 @dataclass(frozen=True, slots=True)

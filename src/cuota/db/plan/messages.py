@@ -45,6 +45,8 @@ _CHARGED = """LEFT JOIN LATERAL (SELECT c.card_brand, c.card_last4 FROM charges 
     LEFT JOIN installments i ON i.merchant_id = $1 AND i.order_id = due.order_id AND i.number = due.installment"""
 # The recipient is the plan's consumer. An order that was declined or referred has no plan; there the recipient is the consumer of
 # the decision or of the review.
+# An order may have several disputes, one after the other, and the first message about each is dispute_opened. So the next message about a
+# dispute is about the same dispute if it has another kind.
 # A claim sets try_at to the end of its lease. The UPDATE repeats the condition, because SKIP LOCKED alone claims some rows
 # twice. MATERIALIZED runs the SELECT once: in a join, PostgreSQL may run it again and take more rows than the limit.
 
@@ -139,9 +141,8 @@ class DueMessage:
     for a consumer in hardship, `payments` how many installments it has. `charged` is the card of the charge that the message is
     about; `charge_at` is when its installment is charged next, `nothing_to_pay` whether it was paid or canceled. `declined` is the
     content of the letter about a declined order. `overtaken`: a later message says what is left to pay. `decided_since`:
-    the message is about a dispute, and a later one has the newer state of the same dispute: the next dispute of the order begins with
-    its own acknowledgment. `review` is the checkout of
-    an order that was referred to a person.
+    the message is about a dispute, and a later message has a newer state of the same dispute. `review` is the checkout of an order
+    that was referred to a person.
     """
 
     merchant_id: UUID

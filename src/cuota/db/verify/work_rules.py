@@ -9,8 +9,9 @@ from zoneinfo import ZoneInfo
 
 from cuota.core.installment import Installment, owed
 from cuota.core.order.order import Order, Status
+from cuota.core.plan.collection import ANNOUNCED_BEFORE
 from cuota.core.plan.declines import ATTEMPTS_WITHIN
-from cuota.core.plan.missed import ANNOUNCED_BEFORE, APART
+from cuota.core.plan.missed import APART
 from cuota.core.plan.payday import Days
 from cuota.db.order.columns import order_of
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 from cuota.core.dispute.claims import after_refund
 from cuota.core.installment import NOTHING
@@ -48,7 +47,7 @@ def _decide(context: Context, asked: MovementRequest) -> Callable[[Found, UUID],
             found.terms,
             found.fees,
             claims.taken_back if claims else NOTHING,
-            ZoneInfo(found.zone) if found.zone else None,
+            found.consumer_zone,
         )
         return after_refund(outcome, found.plan, claims, asked.amount, movement_id)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 from cuota.core.order.movement import Movement, MovementRequest
 from cuota.core.order.outcome import Outcome
@@ -35,7 +34,8 @@ async def preview_void(
 
 def _decide(context: Context, asked: MovementRequest) -> Callable[[Found, UUID], Outcome]:
     def decide(found: Found, movement_id: UUID) -> Outcome:
-        zone = ZoneInfo(found.zone) if found.zone else None
-        return void(found.order, found.plan, asked, movement_id, context.now(), context.new_id, zone)
+        return void(
+            found.order, found.plan, asked, movement_id, context.now(), context.new_id, found.consumer_zone
+        )
 
     return decide
