@@ -15,7 +15,7 @@ from cuota.flows.dispute.answer_dispute import withdraw_dispute
 from cuota.flows.plan.manage_plan import find_plan
 from cuota.flows.plan.send_messages import send_messages
 from cuota.rails.inbox import look
-from cuota.web.pages.account.view import next_words, payments_of
+from cuota.web.pages.account.view import card_of_list, next_words, payments_of
 from cuota.work.due_orders import settle_due_orders
 from support.disputes import disputed
 from support.flows.collecting import ZONE, agreed, charged, set_clock
@@ -216,6 +216,8 @@ async def test_the_account_page_names_the_charge_that_comes_next(own: Own) -> No
     assert f"$25.00 on {day(days[3])}" in next_words(detail.shown, own.context.now())
     shown = {row["number"]: row["day"] for row in payments_of(detail)}
     assert (shown[2], shown[3]) == (day(days[2]), day(days[3]))
+    pictured = [each["label"] for each in card_of_list(detail.shown, own.context.now())["plan"]["payments"]]
+    assert pictured[1:3] == [day(days[2]), day(days[3])]
 
 
 async def test_a_missed_payment_that_is_found_at_night_is_charged_a_whole_day_after_its_message(

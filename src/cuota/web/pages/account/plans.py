@@ -115,7 +115,7 @@ async def plan(request: Request, known: Known, detail: PlanDetail) -> Response:
         "agreed": day_there(shown.agreed_at, shown.zone, year=True),
         "state": state,
         "state_word": STATES[state],
-        "plan": plan_of(shown.plan, shown.order.currency, finance=False, today=False),
+        "plan": plan_of(shown.plan, shown.order.currency, finance=False, zone=ZoneInfo(shown.zone)),
         "payments": payments_of(detail),
         "returns": [return_words(detail, back, brand) for back in detail.returns],
         "now": now,

@@ -158,7 +158,7 @@ def card_of_list(shown: ShownPlan, now: datetime) -> PageContext:
         "state_word": STATES[state],
         "next": next_words(shown, now),
         "now": _now(shown),
-        "plan": plan_of(shown.plan, order.currency, finance=False, today=False),
+        "plan": plan_of(shown.plan, order.currency, finance=False, zone=ZoneInfo(shown.zone)),
     }
 
 

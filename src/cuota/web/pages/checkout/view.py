@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import tzinfo
 from decimal import Decimal
 from typing import Any
 from urllib.parse import urlencode
@@ -16,7 +17,7 @@ from cuota.core.checkout.smi_state import CheckoutState, result_of
 from cuota.core.checkout.start import Display, Integration, Start
 from cuota.core.consumer import Profile, ShippingAddress
 from cuota.core.dates import day
-from cuota.core.installment import Installment
+from cuota.core.installment import Installment, charge_day
 from cuota.core.merchant import Merchant
 from cuota.core.order.order import Order
 from cuota.core.plan.finance import terms
@@ -32,21 +33,23 @@ from cuota.web.service import service_of
 
 
 def plan_of(
-    plan: Sequence[Installment], currency: str, *, finance: bool = True, today: bool = True
+    plan: Sequence[Installment], currency: str, *, finance: bool = True, zone: tzinfo | None = None
 ) -> dict[str, object]:
     """Return the values that show a plan.
 
-    `today`: the first payment is due today. `finance`: include the finance charge and APR, if the plan has a fee.
+    `zone` is the consumer's time zone, for a plan that has begun: the payments then have the days on which the card is charged. Without
+    it, the first payment is due today. `finance`: include the finance charge and APR, if the plan has a fee.
     """
+    days = [item.due_on if zone is None else charge_day(item, zone) for item in plan]
     payments = [
         {
             "number": item.number,
-            "label": "Today" if today and item.number == 1 else day(item.due_on),
-            "iso": item.due_on.isoformat(),
+            "label": "Today" if zone is None and item.number == 1 else day(at),
+            "iso": at.isoformat(),
             "amount": money.shown(item.returned if gone_back(item) else item.total, currency),
             "state": _state(item),
         }
-        for item in plan
+        for item, at in zip(plan, days, strict=True)
     ]
     costs = any(item.fee for item in plan)
     return {
