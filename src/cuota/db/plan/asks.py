@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from cuota.core.plan.asking import LIMITS, Subject, again_at
+from cuota.core.plan.charge import Origin
 from cuota.db.old_rows import deleting
+from cuota.db.plan.plans import CARD_JOIN, SAME_CARD
 from cuota.db.pool import Pool
 from cuota.db.session import Session
 
@@ -31,6 +34,10 @@ _ASKED = f"SELECT t.asked FROM consumer_asks t JOIN {_THESE} USING (subject, val
 _ONE = "WHERE subject = $1 AND value_hash = $2"
 _PAID = f"UPDATE consumer_asks SET paid = paid || $3::timestamptz {_ONE}"
 _GIVEN_BACK = f"UPDATE consumer_asks SET asked = array_remove(asked, $3::timestamptz) {_ONE}"
+# The payments of one plan are few, and are read by the primary key.
+_LATEST = f"""SELECT c.state = 'succeeded' AND c.origin = '{Origin.CONSUMER}' AND c.settled_at > $3 AND {SAME_CARD} AS paid
+    FROM charges c JOIN plans p ON p.merchant_id = $1 AND p.order_id = $2 {CARD_JOIN}
+    WHERE c.merchant_id = $1 AND c.order_id = $2 ORDER BY c.created_at DESC, c.settled_at DESC LIMIT 1"""
 _FORGET = deleting("consumer_asks", "subject, value_hash", "last_at < $1")
 # Attempts are kept as long as risk decisions look back (work/tidy).
 KEPT = timedelta(days=60)
@@ -76,3 +83,9 @@ async def give_back(session: Session, subjects: Subjects, at: datetime) -> None:
 async def forget(session: Session, before: datetime) -> None:
     """Delete counts that are no longer used."""
     await session.fetch(_FORGET, before)
+
+
+async def has_just_paid(session: Session, merchant_id: UUID, order_id: UUID, since: datetime) -> bool:
+    """Return whether the consumer made the plan's latest charge, and the card that pays the plan now paid it after `since`."""
+    row = await session.fetchrow(_LATEST, merchant_id, order_id, since)
+    return row is not None and bool(row["paid"])

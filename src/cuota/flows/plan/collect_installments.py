@@ -12,7 +12,7 @@ from cuota.core.checkout.ending import Charging
 from cuota.core.order.order import Order
 from cuota.core.order.outcome import Outcome
 from cuota.core.plan import collection, missed, unsent
-from cuota.core.plan.charge import Charge
+from cuota.core.plan.charge import Charge, Origin
 from cuota.db.plan import charges, declines, plans
 from cuota.db.plan.charges import PendingCharge
 from cuota.db.plan.plans import Agreed
@@ -20,6 +20,7 @@ from cuota.db.session import Session
 from cuota.flows import charge_card
 from cuota.flows.charge_card import AllowRepeat, RecordAnswer
 from cuota.flows.context import Context
+from cuota.flows.plan.limit_asks import note_paid_later
 from cuota.flows.plan.return_late_charge import settle_unsent
 from cuota.flows.settle import settle
 from cuota.rails.bounded import SECONDS
@@ -135,7 +136,7 @@ async def finish_collection(
     agreed = await plans.read(context.pool, merchant_id, order_id)
     if agreed is not None and collection.outdated(agreed.order, agreed.plan, pending.charge):
         await give_up_collection(context, merchant_id, order_id, pending)
-    record = _recorder(context, merchant_id, order_id, pending.charge)
+    record = _recorder(context, merchant_id, order_id, pending.charge, looked_up=True)
     asked = charge_card.request_again(pending, merchant_id, order_id)
     allow = _allow_repeat(context, merchant_id, order_id, pending.charge)
     return await charge_card.look_up(context, asked, record, pending.asked_at, allow)
@@ -185,7 +186,7 @@ async def look_at_collection(
     context: Context, merchant_id: UUID, order_id: UUID, pending: PendingCharge
 ) -> str | None:
     """Look up a charge in progress, for the page. Return the address at which the consumer confirms it, or None."""
-    record = _recorder(context, merchant_id, order_id, pending.charge)
+    record = _recorder(context, merchant_id, order_id, pending.charge, looked_up=True)
     return await charge_card.look(context, charge_card.request_again(pending, merchant_id, order_id), record)
 
 
@@ -193,11 +194,15 @@ async def give_up_collection(
     context: Context, merchant_id: UUID, order_id: UUID, pending: PendingCharge
 ) -> None:
     """Cancel a charge that waits for the consumer to confirm it, and record how it ended."""
-    record = _recorder(context, merchant_id, order_id, pending.charge)
+    record = _recorder(context, merchant_id, order_id, pending.charge, looked_up=True)
     await charge_card.give_up(context, charge_card.request_again(pending, merchant_id, order_id), record)
 
 
-def _recorder(context: Context, merchant_id: UUID, order_id: UUID, charge: Charge) -> RecordAnswer:
+def _recorder(
+    context: Context, merchant_id: UUID, order_id: UUID, charge: Charge, *, looked_up: bool = False
+) -> RecordAnswer:
+    """Return the function that records the rail's answer. `looked_up`: the answer comes after the request that made the charge."""
+
     async def record(answer: CardAnswer) -> Order:
         await charge_card.note_decline(context, charge, answer)
 
@@ -211,6 +216,9 @@ def _recorder(context: Context, merchant_id: UUID, order_id: UUID, charge: Charg
             reason = answer.reason or "card_declined"
             return collection.failed(order, plan, charge, reason, zone, context.now(), context.new_id)
 
-        return (await settle(context, merchant_id, order_id, decide, plans.read)).order
+        done = await settle(context, merchant_id, order_id, decide, plans.read)
+        if looked_up and done.outcome and answer.approved and charge.origin is Origin.CONSUMER:
+            await note_paid_later(context, order_id, done.found.payer_id, done.found.card.card_hash)
+        return done.order
 
     return record

@@ -10,15 +10,19 @@ never wait.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from cuota.core.plan.asking import Subject
 from cuota.core.risk.signal import SignalKind
+from cuota.db.checkout import consumers
 from cuota.db.plan import asks
 from cuota.flows.afterwards import afterwards
 from cuota.flows.checkout.take_step import Problem
 from cuota.flows.context import Context
+
+# A card is known to pay for this long after a payment. Somebody who tests stolen cards learns nothing more from its next payment.
+JUST_PAID = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,13 @@ async def count_ask(
     context: Context, order_id: UUID, asker: Asker, card: bytes | None = None
 ) -> CountedAttempt:
     """Count an attempt for a plan; raise Limited. `card` is the hash of the card that will be charged."""
+    subjects = _subjects(context, order_id, asker, card)
+    # Concurrent attempts wait for this lock before they take a database session.
+    async with context.lock(order_id):
+        return await _count(context, subjects)
+
+
+def _subjects(context: Context, order_id: UUID, asker: Asker, card: bytes | None) -> dict[Subject, bytes]:
     hash_of = context.vault.hash
     subjects = {
         Subject.PLAN: hash_of("asks-plan", str(order_id)),
@@ -59,9 +70,25 @@ async def count_ask(
         subjects[Subject.NETWORK] = hash_of("asks-network", asker.network)
     if card is not None:
         subjects[Subject.CARD] = card
-    # Concurrent attempts wait for this lock before they take a database session.
-    async with context.lock(order_id):
-        return await _count(context, subjects)
+    return subjects
+
+
+async def count_next(
+    context: Context, merchant_id: UUID, order_id: UUID, asker: Asker, card: bytes | None
+) -> CountedAttempt:
+    """Count an attempt as `count_ask` does, but beyond the rate limit allow it if the consumer has just paid with this card here.
+
+    A card whose bank confirms each payment needs one attempt for each. The exception ends with the first decline. The limit of
+    the IP address has no exception.
+    """
+    try:
+        return await count_ask(context, order_id, asker, card)
+    except Limited:
+        since = context.now() - JUST_PAID
+        if not await asks.has_just_paid(context.pool, merchant_id, order_id, since):
+            raise
+        subjects = _subjects(context, order_id, asker, card)
+        return await _count(context, {each: subjects[each] for each in subjects if each is Subject.NETWORK})
 
 
 async def count_card(context: Context, card: bytes | None) -> CountedAttempt:
@@ -86,6 +113,15 @@ async def note_paid(context: Context, *made: CountedAttempt) -> None:
         if others:
             with afterwards("that a card paid for an attempt"):
                 await asks.paid(context.pool, others, ask.at)
+
+
+async def note_paid_later(context: Context, order_id: UUID, consumer_id: UUID, card: bytes | None) -> None:
+    """Record that a card paid after the consumer's request had ended, for example because the consumer confirmed it at the bank."""
+    with afterwards("that a card paid for an attempt"):
+        consumer = await consumers.read(context.pool, consumer_id)
+        if consumer is not None:
+            subjects = _subjects(context, order_id, Asker(consumer.phone), card)
+            await asks.paid(context.pool, subjects, context.now())
 
 
 async def free_network(context: Context, ask: CountedAttempt) -> None:

@@ -13,6 +13,7 @@ from cuota.core.order.outcome import Outcome
 from cuota.core.plan import new_card
 from cuota.core.plan.card import PlanCard
 from cuota.core.plan.collection import CardBusy, CardExhausted, NothingOwed, PlanPaused
+from cuota.core.plan.onward import Onward
 from cuota.db.checkout import consumers
 from cuota.db.plan import accounts, charges, plans
 from cuota.db.plan.accounts import PlanDetail
@@ -27,6 +28,7 @@ from cuota.flows.plan.limit_asks import (
     Asker,
     count_ask,
     count_card,
+    count_next,
     free_network,
     give_back,
     note_paid,
@@ -52,6 +54,14 @@ class _NotCharged(Problem):
     """The request ended before any card was charged."""
 
 
+class InProgress(Problem):
+    """The card's bank has not answered yet, or waits for the consumer. `onward` has the payments that are left to charge."""
+
+    def __init__(self, onward: Onward) -> None:
+        super().__init__(notice=BUSY)
+        self.onward = onward
+
+
 async def find_plan(
     context: Context, consumer_id: UUID, merchant_id: UUID, order_id: UUID
 ) -> PlanDetail | None:
@@ -65,7 +75,8 @@ async def pay_early(
     """Pay installments now, in order, with one charge for each. `expected` is the sum that the page showed, in cents.
 
     Raises Problem with a text for the consumer, or Limited if the rate limit is reached. If the card declines one charge, the
-    installments before it stay paid. After the first payment, errors of the database are also raised as Problem.
+    installments before it stay paid. InProgress if the consumer must confirm a charge at the card's bank: the installments
+    after it are not charged. After the first payment, errors of the database are also raised as Problem.
     """
     order = detail.shown.order
     chosen = [item for item in owed(detail.shown.plan) if item.number in numbers]
@@ -78,11 +89,12 @@ async def pay_early(
         raise Problem(notice=PAUSED)
     if detail.shown.needs_card:
         raise Problem(notice=OTHER_CARD)
-    ask = await count_ask(context, order.order_id, asker, detail.shown.card.card_hash)
-    for item in chosen:
+    ask = await count_next(context, order.merchant_id, order.order_id, asker, detail.shown.card.card_hash)
+    for place, item in enumerate(chosen, 1):
+        onward = Onward(item.number, tuple(later.number for later in chosen[place:]))
         try:
             pay = _pay_one if item is chosen[0] else _pay_next
-            await pay(context, order.merchant_id, order.order_id, item)
+            await pay(context, order.merchant_id, order.order_id, item, onward)
         except _NotCharged as problem:
             await (give_back if item is chosen[0] else free_network)(context, ask)
             raise Problem(notice=problem.notice) from None
@@ -101,13 +113,16 @@ def _not_owed(plan: Sequence[Installment], numbers: list[int]) -> str:
     return PAID_BEFORE if numbers and paid >= set(numbers) else NOT_OWED
 
 
-def _page_of(context: Context, merchant_id: UUID, order_id: UUID) -> str:
+def _page_of(context: Context, merchant_id: UUID, order_id: UUID, onward: Onward | None = None) -> str:
     """Return the address of the plan's page, to which the consumer comes back from a confirmation at the card's bank."""
-    return f"{context.settings.public_url}/account/plans/{merchant_id}/{order_id}"
+    query = f"?{onward.query}" if onward and onward.then else ""
+    return f"{context.settings.public_url}/account/plans/{merchant_id}/{order_id}{query}"
 
 
-async def _pay_one(context: Context, merchant_id: UUID, order_id: UUID, item: Installment) -> None:
-    back = _page_of(context, merchant_id, order_id)
+async def _pay_one(
+    context: Context, merchant_id: UUID, order_id: UUID, item: Installment, onward: Onward
+) -> None:
+    back = _page_of(context, merchant_id, order_id, onward)
     try:
         await pay_now(context, merchant_id, order_id, item.number, item.total, back)
     except NothingOwed:
@@ -121,24 +136,26 @@ async def _pay_one(context: Context, merchant_id: UUID, order_id: UUID, item: In
     except CardExhausted:
         raise _NotCharged(notice=OTHER_CARD) from None
     except Charging:
-        raise Problem(notice=BUSY) from None
+        raise InProgress(onward) from None
     try:
         agreed = await plans.read(context.pool, merchant_id, order_id)
     except DATABASE_FAILED:
         # The answer is recorded, and the plan's page shows it.
-        raise Problem(notice=BUSY) from None
+        raise InProgress(onward) from None
     assert agreed is not None
     if not agreed.plan[item.number - 1].paid:
         raise Problem(notice=DECLINED)
 
 
-async def _pay_next(context: Context, merchant_id: UUID, order_id: UUID, item: Installment) -> None:
+async def _pay_next(
+    context: Context, merchant_id: UUID, order_id: UUID, item: Installment, onward: Onward
+) -> None:
     """Pay an installment after another one was paid.
 
     If the database fails now, the response must still report the earlier payment.
     """
     try:
-        await _pay_one(context, merchant_id, order_id, item)
+        await _pay_one(context, merchant_id, order_id, item, onward)
     except DATABASE_FAILED as problem:
         facts = {"orderId": str(order_id), "problem": type(problem).__name__}
         log.warning("not all was paid", extra={"facts": facts})

@@ -6,6 +6,8 @@ from uuid import UUID
 
 import pytest
 
+from cuota.core.plan.asking import Subject
+from cuota.core.risk.signal import SignalKind
 from cuota.db.plan.charges import pending as pending_charge
 from cuota.flows.plan.collect_installments import finish_collection
 from support.disputes import disputed
@@ -20,13 +22,19 @@ TITLE = "Confirm a payment with your bank"
 
 async def confirming(consumer: Consumer, shop: Merchant) -> tuple[Plan, Page, str]:
     """Let a card that must be confirmed pay the second installment. Return the plan's page and the bank's address."""
+    plan = await with_confirmation(consumer, shop)
+    page = await consumer.pay(plan)
+    assert TITLE in page.text
+    return plan, page, page.link("Go to your bank")
+
+
+async def with_confirmation(consumer: Consumer, shop: Merchant) -> Plan:
+    """Buy, and change to a card of which each payment must be confirmed."""
     plan = await consumer.buy_at(shop, card=CARD_THAT_PAYS)
     await consumer.enter()
     await consumer.open(f"{plan.path}/card")
     await consumer.send("card", **CARD)
-    page = await consumer.pay(plan)
-    assert TITLE in page.text
-    return plan, page, page.link("Go to your bank")
+    return plan
 
 
 async def answer(consumer: Consumer, bank: str, given: str) -> Page:
@@ -131,3 +139,109 @@ async def test_the_worker_cancels_it_while_the_consumer_is_at_the_bank(
     assert await finish_collection(service.context, *ids, pending)
     await answer(consumer, bank, "confirm")
     assert [row[1] for row in await charges(service, plan.order)] == [True, False]
+
+
+async def test_after_each_confirmation_the_page_offers_the_rest_of_what_the_consumer_chose(
+    service: Running, consumer: Consumer, shop: Merchant
+) -> None:
+    plan = await with_confirmation(consumer, shop)
+    page = await consumer.pay(plan, "all=1")
+    for left in (2, 1):
+        page = await answer(consumer, page.link("Go to your bank"), "confirm")
+        assert "Your payment went through. Your bank confirms each payment separately" in page.text
+        assert f"Pay ${left * 25}.00 now" in page.text
+        page = await consumer.send("pay")
+    page = await answer(consumer, page.link("Go to your bank"), "confirm")
+    assert "Your payment went through" in page.text
+    assert "Nothing left to pay" in page.text
+    assert [row[:2] for row in await charges(service, plan.order)] == [(2500, True)] * 4
+
+
+async def test_a_payment_refused_at_the_bank_ends_the_payment_of_the_rest(
+    service: Running, consumer: Consumer, shop: Merchant
+) -> None:
+    plan = await with_confirmation(consumer, shop)
+    page = await consumer.pay(plan, "all=1")
+    page = await answer(consumer, page.link("Go to your bank"), "refuse")
+    assert "Your card was declined by its bank; nothing was charged" in page.text
+    assert [row[1] for row in await charges(service, plan.order)] == [True, False]
+
+
+async def test_if_the_worker_recorded_the_confirmation_first_the_page_offers_the_rest_too(
+    service: Running, consumer: Consumer, shop: Merchant
+) -> None:
+    plan = await with_confirmation(consumer, shop)
+    page = await consumer.pay(plan, "all=1")
+    response = await consumer.http.post(page.link("Go to your bank"), data={"answer": "confirm"})
+    pending = await pending_charge(service.context.pool, shop.merchant_id, UUID(plan.order["orderId"]))
+    assert pending is not None
+    assert await finish_collection(service.context, shop.merchant_id, UUID(plan.order["orderId"]), pending)
+    page = await consumer.open(response.headers["location"])
+    assert "Pay $50.00 now" in page.text
+
+
+async def test_a_rest_that_a_refund_has_canceled_meanwhile_is_not_offered(
+    service: Running, consumer: Consumer, shop: Merchant
+) -> None:
+    plan = await with_confirmation(consumer, shop)
+    page = await consumer.pay(plan, "all=1")
+    assert (await shop.move(plan.order, "refund", "50.00")).status_code == 200
+    page = await answer(consumer, page.link("Go to your bank"), "confirm")
+    assert "Nothing left to pay" in page.text
+    assert [row[:2] for row in await charges(service, plan.order)] == [(2500, True), (2500, True)]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "paying=1&then=9",
+        "paying=2&then=3",
+        "paying=1",
+        "paying=1,2&then=3",
+        "paying=x&then=3",
+        "paying=1&then=3,3",
+    ],
+)
+async def test_a_query_that_names_no_rest_of_a_payment_shows_the_plan(
+    consumer: Consumer, shop: Merchant, query: str
+) -> None:
+    plan = await consumer.buy_at(shop, card=CARD_THAT_PAYS)
+    await consumer.enter()
+    page = await consumer.open(f"{plan.path}?{query}")
+    assert "Next payment" in page.text
+
+
+async def test_beyond_the_rate_limit_a_card_that_has_just_paid_can_pay_until_it_is_declined(
+    service: Running, consumer: Consumer, shop: Merchant
+) -> None:
+    plan = await with_confirmation(consumer, shop)
+    page = await consumer.pay(plan, "all=1")
+    for given in ("confirm", "confirm", "refuse"):
+        page = await answer(consumer, page.link("Go to your bank"), given)
+        if given == "confirm":
+            page = await consumer.send("pay")
+    assert "Your card was declined by its bank" in page.text
+    page = await consumer.pay(plan, "all=1")
+    assert page.status == 429
+    assert [row[1] for row in await charges(service, plan.order)] == [True, True, True, False]
+
+
+@pytest.mark.parametrize(("given", "more"), [("confirm", 0), ("refuse", 1)])
+async def test_a_payment_counts_as_a_failed_attempt_only_if_it_is_refused_at_the_bank(
+    service: Running, consumer: Consumer, shop: Merchant, given: str, more: int
+) -> None:
+    context = service.context
+
+    async def failed() -> int:
+        row = await context.pool.fetchrow(
+            "SELECT cardinality(asked) - cardinality(paid) AS failed FROM consumer_asks WHERE subject = $1 AND value_hash = $2",
+            Subject.PHONE.value,
+            context.vault.hash(f"signal-{SignalKind.PHONE}", consumer.phone),
+        )
+        return int(row["failed"])
+
+    plan = await with_confirmation(consumer, shop)
+    before = await failed()
+    page = await consumer.pay(plan)
+    await answer(consumer, page.link("Go to your bank"), given)
+    assert await failed() == before + more

@@ -16,7 +16,7 @@ from cuota.db.plan.charges import PendingCharge
 from cuota.flows.plan.collect_installments import give_up_collection, look_at_collection
 from cuota.flows.plan.manage_plan import find_plan
 from cuota.web.pages.account.view import amount
-from cuota.web.pages.account.visit import Known, of_plan, plan_path
+from cuota.web.pages.account.visit import Known, of_plan, onward_of, plan_path
 from cuota.web.pages.checkout.charging import confirm_lead, confirm_texts, goes_by_itself
 from cuota.web.pages.checkout.session import see_other
 from cuota.web.pages.render import PageContext
@@ -59,7 +59,8 @@ async def charging(request: Request, known: Known, detail: PlanDetail) -> PageCo
             "goes": goes,
         }
     if pending is not None and await charges.pending(context.pool, *ids) is None:
-        return see_other(plan_path(detail, await _ended(request, known, detail, pending, late=late)))
+        said = await _ended(request, known, detail, pending, late=late)
+        return see_other(plan_path(detail, said, onward_of(request)))
     text = _WORKING if shown.order.paused_at is None else _PAUSED
     return {"title": "A payment is being made right now", "texts": [text], "busy": True, "bank": None}
 

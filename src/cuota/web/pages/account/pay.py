@@ -10,10 +10,11 @@ from starlette.responses import Response
 
 from cuota.core.dates import day
 from cuota.core.installment import Installment, charge_day, owed
+from cuota.core.plan.onward import read_numbers
 from cuota.db.plan.accounts import PlanDetail
 from cuota.flows.checkout.take_step import Problem
 from cuota.flows.plan.limit_asks import Limited
-from cuota.flows.plan.manage_plan import BUSY, pay_early
+from cuota.flows.plan.manage_plan import BUSY, InProgress, pay_early
 from cuota.web.pages.account.limited import asker_of, limited_words, refused
 from cuota.web.pages.account.view import amount, common, key_of, plan_card
 from cuota.web.pages.account.visit import Known, of_plan, plan_path
@@ -21,8 +22,7 @@ from cuota.web.pages.checkout.session import see_other
 from cuota.web.pages.render import page
 from cuota.web.service import service_of
 
-# A plan has at most MOST_INSTALLMENTS payments (core/plan/hardship.py).
-_NUMBERS = re.compile(r"[1-9][0-9]?(,[1-9][0-9]?){0,39}", re.ASCII)
+REST = "Your payment went through. Your bank confirms each payment separately: here is the rest of what you chose."
 _CENTS = re.compile(r"[0-9]{1,15}", re.ASCII)
 
 
@@ -30,20 +30,22 @@ _CENTS = re.compile(r"[0-9]{1,15}", re.ASCII)
 async def show(request: Request, known: Known, detail: PlanDetail) -> Response:
     """Show the payments, their sum and the card, with a button to pay.
 
-    The query selects the payments: `?number=` one payment, `?overdue=1` the overdue ones, `?all=1` all that are left.
+    The query selects the payments: `?number=` one payment, `?numbers=` several, `?overdue=1` the overdue ones, `?all=1` all that
+    are left.
     """
     if detail.shown.order.charging is not None:
         return see_other(plan_path(detail, "busy"))
     if detail.shown.order.paused_at is not None:
         return see_other(plan_path(detail, "paused"))
-    waiting = owed(detail.shown.plan)
-    if request.query_params.get("overdue") == "1":
+    query, waiting = request.query_params, owed(detail.shown.plan)
+    if query.get("overdue") == "1":
         waiting = [item for item in waiting if item.failures]
-    elif request.query_params.get("all") != "1":
-        waiting = [item for item in waiting if str(item.number) == request.query_params.get("number")]
+    elif query.get("all") != "1":
+        chosen = read_numbers(query.get("numbers") or query.get("number") or "")
+        waiting = [item for item in waiting if item.number in chosen]
     if not waiting:
         return see_other(plan_path(detail, "not-owed" if owed(detail.shown.plan) else "nothing-left"))
-    return _page(request, known, detail, waiting)
+    return _page(request, known, detail, waiting, REST if query.get("said") == "rest" else None)
 
 
 def _page(
@@ -72,6 +74,7 @@ def _page(
         "numbers": ",".join(str(item.number) for item in items),
         "cents": cents,
         "notice": notice,
+        "notice_tone": "done" if notice == REST else "error",
     }
     return page(request, "account/pay.html", context)
 
@@ -85,16 +88,17 @@ def _mark(detail: PlanDetail) -> str:
 async def pay(request: Request, known: Known, detail: PlanDetail) -> Response:
     """Pay. The payments, their sum and the card must still be those that the page showed."""
     numbers, cents = known.form.get("numbers", ""), known.form.get("expected", "")
-    valid = _NUMBERS.fullmatch(numbers) and _CENTS.fullmatch(cents)
-    chosen = [int(number) for number in numbers.split(",")] if valid else []
-    if len(set(chosen)) != max(len(chosen), 1) or known.form.get("card") != _mark(detail):
+    chosen = read_numbers(numbers) if _CENTS.fullmatch(cents) else []
+    if not chosen or known.form.get("card") != _mark(detail):
         return see_other(plan_path(detail, "changed"))
     try:
         await pay_early(service_of(request).context, detail, chosen, int(cents), asker_of(request, known))
     except Limited as limited:
         items = [item for item in owed(detail.shown.plan) if item.number in chosen]
         return refused(_page(request, known, detail, items, limited_words(detail, limited)), request, limited)
+    except InProgress as waits:
+        # The plan's page says so, or leads to the card's bank to confirm the charge.
+        return see_other(plan_path(detail, "asked", waits.onward))
     except Problem as said:
-        # While a charge is in progress, the plan's page says so, or leads to the card's bank to confirm it.
         return see_other(plan_path(detail, "asked" if said.notice == BUSY else key_of(said.notice)))
     return see_other(plan_path(detail, "paid"))

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.checkout.card import card_name
-from cuota.core.installment import Installment, plan_state, upcoming
+from cuota.core.installment import Installment, owed, plan_state, upcoming
 from cuota.core.plan.agreement import accepted_text
 from cuota.core.refusal import Refused
 from cuota.db.checkout import remembered
@@ -36,7 +36,7 @@ from cuota.web.pages.account.view import (
     plan_card,
     return_words,
 )
-from cuota.web.pages.account.visit import PATH, Known, missing, of_plan, plan_path, proved
+from cuota.web.pages.account.visit import PATH, Known, missing, of_plan, onward_of, plan_path, proved
 from cuota.web.pages.checkout.charging import go_to
 from cuota.web.pages.checkout.known_browser import drop_token
 from cuota.web.pages.checkout.session import see_other
@@ -108,8 +108,11 @@ async def plan(request: Request, known: Known, detail: PlanDetail) -> Response:
         if isinstance(asked, Response):
             return asked
         now = asked
+    elif (rest := _rest(request, detail)) is not None:
+        return see_other(rest)
     context: PageContext = {
         **_page_of(request, known, detail, shown.merchant, None),
+        "again": plan_path(detail, onward=onward_of(request)),
         "support": support_links(shown.support_email, shown.support_url),
         "home": PATH,
         "agreed": day_there(shown.agreed_at, shown.zone, year=True),
@@ -138,6 +141,20 @@ async def plan(request: Request, known: Known, detail: PlanDetail) -> Response:
     if bank and now["goes"]:
         go_to(response, str(bank))
     return response
+
+
+def _rest(request: Request, detail: PlanDetail) -> str | None:
+    """Return the address at which the consumer pays the rest of several chosen payments, after the bank confirmed one of them.
+
+    None if nothing of these is left, the payment before them was not made, or nothing can be paid now.
+    """
+    onward, shown = onward_of(request), detail.shown
+    if onward is None or shown.order.paused_at is not None or shown.needs_card:
+        return None
+    if not any(item.number == onward.paying and item.paid for item in shown.plan):
+        return None
+    left = [str(item.number) for item in owed(shown.plan) if item.number in onward.then]
+    return f"{plan_path(detail)}/pay?numbers={','.join(left)}&said=rest" if left else None
 
 
 def _now(request: Request, detail: PlanDetail) -> PageContext:

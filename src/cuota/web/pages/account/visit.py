@@ -11,6 +11,7 @@ from uuid import UUID
 from starlette.requests import Request
 from starlette.responses import Response
 
+from cuota.core.plan.onward import Onward, read_onward
 from cuota.core.refusal import Code, Refused
 from cuota.db.plan.accounts import PlanDetail
 from cuota.flows.plan.enter_account import SESSION_LIFE, Visit, load_account
@@ -162,8 +163,19 @@ def of_plan_with_files(handler: PlanHandler) -> Callable[[Request], Awaitable[Re
     return run
 
 
-def plan_path(detail: PlanDetail, said: str = "") -> str:
-    """Return the path of a plan's page. `said` is the key of a text about what just happened."""
+def plan_path(detail: PlanDetail, said: str = "", onward: Onward | None = None) -> str:
+    """Return the path of a plan's page.
+
+    `said` is the key of a text about what just happened. `onward` names the payments that the consumer pays after this one.
+    """
     order = detail.shown.order
     path = f"{PATH}/plans/{order.merchant_id}/{order.order_id}"
-    return f"{path}?said={said}" if said else path
+    query = [f"said={said}"] if said else []
+    query += [onward.query] if onward and onward.then else []
+    return f"{path}?{'&'.join(query)}" if query else path
+
+
+def onward_of(request: Request) -> Onward | None:
+    """Return the payments that the request's query names: the one that is charged, and the chosen ones after it."""
+    query = request.query_params
+    return read_onward(query.get("paying", ""), query.get("then", ""))
