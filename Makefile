@@ -44,7 +44,7 @@ fix: .venv/dev ## apply the fixes of the linter and the formatter
 	$(BIN)/ruff format .
 
 bench: .venv/dev .venv/peers/ready ## measure the speed, and compare it with the limits of this machine; writes bench/RESULTS.md
-	@echo "Measuring each call of the merchant API on this machine, for about seven minutes. Leave it alone meanwhile."
+	@echo "Measuring each call of the merchant API on this machine, for about ten minutes. Leave it alone meanwhile."
 	$(BIN)/python -m bench $(ARGS)
 
 faults: .venv/dev tools ## inject a fault at every step, plant bugs, then kill and stop processes for minutes on a bad network; prints its seeds

@@ -17,9 +17,10 @@ PACKAGES = ("cuota", "asyncpg", "starlette", "uvicorn", "uvloop")
 
 NOTES = [
     (
-        "There is one row for each operation and limit. A ratio compares numbers of the same run. The limits were "
-        "measured right after the rows of 1 and 32 clients; the rows of 16, 64 and 128 clients are compared with the "
-        "limits of 32."
+        "There is one row for each operation and limit. Every number is the median of three rounds. A round measures an "
+        "operation with each number of clients and its limits within about fifteen seconds, so a ratio compares numbers "
+        "of the same seconds; `rounds` has the lowest and the highest ratio. The rows of 16, 64 and 128 clients are "
+        "compared with the limits of 32. The other systems were measured once, after all rounds."
     ),
     (
         "`same SQL, no web`: pgbench runs the same prepared statements that the service sends (recorded from its flows), "
@@ -57,7 +58,8 @@ NOTES = [
 
 @dataclass(frozen=True)
 class ReportRow:
-    """One operation compared with one limit. `ratio` is rps divided by limit_rps, both from this run."""
+    """One operation compared with one limit. `ratio` is the median over the rounds of rps divided by limit_rps, `lowest`
+    and `highest` are its range."""
 
     work: str
     clients: int
@@ -68,6 +70,8 @@ class ReportRow:
     limit: str
     limit_rps: float
     ratio: float
+    lowest: float
+    highest: float
 
 
 @dataclass(frozen=True)
@@ -111,12 +115,12 @@ def versions(postgresql: str) -> str:
 def table(rows: Iterable[ReportRow]) -> str:
     """Return the table, with one row for each comparison with a limit."""
     lines = [
-        "| work | clients | workers | requests/s | p50 ms | p99 ms | limit | limit/s | ratio |",
-        "|---|--:|--:|--:|--:|--:|---|--:|--:|",
+        "| work | clients | workers | requests/s | p50 ms | p99 ms | limit | limit/s | ratio | rounds |",
+        "|---|--:|--:|--:|--:|--:|---|--:|--:|--:|",
     ]
     lines += [
         f"| {r.work} | {r.clients} | {r.workers} | {r.rps:,.0f} | {r.p50_ms:.2f} | {r.p99_ms:.2f} "
-        f"| {r.limit} | {r.limit_rps:,.0f} | {r.ratio:.2f} |"
+        f"| {r.limit} | {r.limit_rps:,.0f} | {r.ratio:.2f} | {r.lowest:.2f} to {r.highest:.2f} |"
         for r in rows
     ]
     return "\n".join(lines)
