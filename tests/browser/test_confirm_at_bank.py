@@ -155,7 +155,7 @@ async def test_a_card_that_stays_in_progress_shows_the_working_page_until_its_ba
 
 
 @SCRIPTS
-async def test_a_payment_from_the_account_is_confirmed_at_the_bank_with_a_card_that_was_changed_there(
+async def test_each_of_several_payments_from_the_account_is_confirmed_at_the_bank_of_a_card_that_was_changed_there(
     open_tab: OpenTab, service: Running, auto_merchant: Merchant, how: dict[str, Any]
 ) -> None:
     number = "3235550177" if how else "3235550178"
@@ -174,12 +174,15 @@ async def test_a_payment_from_the_account_is_confirmed_at_the_bank_with_a_card_t
     await expect(page.get_by_role("status").first).to_contain_text("Your new card pays from now on")
     in_forms = [each for each in posted if each.startswith(f"{plan}/card ") and ALWAYS in each]
     assert len(in_forms) == (0 if not how else 1)
-    await page.goto(f"{plan}/pay?number=2")
-    await page.get_by_role("button", name="Pay $25.00 now").click()
-    await page.wait_for_url(BANK)
-    await press(page, page.get_by_role("button", name="Confirm the payment"))
-    await expect(page.get_by_role("status").first).to_contain_text("Your payment went through")
-    assert await paid(service, order_id) == [2500, 2500]
+    await page.goto(f"{plan}/pay?all=1")
+    for left in ("$75.00", "$50.00", "$25.00"):
+        await page.get_by_role("button", name=f"Pay {left} now").click()
+        await page.wait_for_url(BANK)
+        await expect(page.locator("main")).to_contain_text("$25.00")
+        await press(page, page.get_by_role("button", name="Confirm the payment"))
+        await expect(page.get_by_role("status").first).to_contain_text("Your payment went through")
+    await expect(page.get_by_role("heading", name="Nothing left to pay")).to_be_visible()
+    assert await paid(service, order_id) == [2500] * 4
 
 
 @SCRIPTS
