@@ -177,6 +177,17 @@ async def test_a_new_key_is_published_before_it_signs(own_context: Context) -> N
     assert keys.signer(utc_now() + NOTICE).kid == added
 
 
+async def test_a_machine_whose_clock_is_behind_the_one_that_made_the_first_key_issues_valid_tokens(
+    own_context: Context,
+) -> None:
+    asked = await make_asked(own_context)
+    # The machine that made the first key had a clock that was an hour ahead, or the time service set this clock back since.
+    owned = "UPDATE signing_keys_p256 SET active_at = active_at + interval '1 hour'"
+    await own_context.pool.execute(owned)
+    token = await issued(own_context, Process(own_context), asked)
+    assert await Process(own_context).callers.caller(token)
+
+
 async def test_a_token_signed_with_a_retired_key_is_refused(own_context: Context) -> None:
     asked = await make_asked(own_context)
     old = await issued(own_context, Process(own_context), asked)

@@ -89,9 +89,13 @@ class Keys:
         self._read_at = time.monotonic()
 
     def signer(self, now: datetime) -> SigningKey:
-        """Return the newest active key."""
+        """Return the newest active key.
+
+        If this machine's clock is behind the clock of the machine that made the first key, no key is active yet. The oldest one signs:
+        every verifier has it.
+        """
         active = [key for stored, key in self._stored if stored.active_at <= now]
-        return active[-1]
+        return active[-1] if active else self._stored[0][1]
 
     def find(self, key_id: str) -> SigningKey | None:
         """Return the key with this id, or None if there is none or it no longer verifies."""
