@@ -49,6 +49,15 @@ def some_files(seed: int) -> list[list[Credit]]:
     return files
 
 
+def test_a_file_that_is_made_in_the_evening_has_the_day_of_the_bank() -> None:
+    # 20:30 on Monday in New York. With Tuesday as its day, the file would ask for a payment on the day of the file: same-day ACH.
+    made_at = datetime(2026, 11, 24, 1, 30, tzinfo=UTC)
+    payment = Credit(UUID(int=1), 1, "Shop", ROUTINGS[0], "123456", 100, "USD")
+    header, batch = nacha_file(US, [payment], 1, made_at, EFFECTIVE).split("\r\n")[:2]
+    assert header[23:33] == "2611232030"
+    assert batch[63:75] == "261123" + "261124"
+
+
 async def test_two_ach_readers_find_exactly_the_written_payments_in_1000_files() -> None:
     files = some_files(17)
     texts = [nacha_file(US, payments, n, MADE_AT, EFFECTIVE) for n, payments in enumerate(files, 1)]

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from datetime import date, datetime
 
 from cuota.core import money
+from cuota.core.payout.arrival import BANK_ZONE
 from cuota.core.payout.bank_order import BadCredit, Credit, Originator, plain
 
 CREDITS_ONLY = "220"
@@ -27,8 +28,12 @@ _BATCH = 1
 def nacha_file(
     originator: Originator, payments: Sequence[Credit], file_number: int, made_at: datetime, effective: date
 ) -> str:
-    """Return a file with one batch of credits. `file_number` counts all files. Raises BadCredit."""
+    """Return a file with one batch of credits. `file_number` counts all files. Raises BadCredit.
+
+    A file has no time zone, so its date and time are those of the bank. A file that is dated on its effective day asks for same-day ACH.
+    """
     assert payments
+    made_at = made_at.astimezone(BANK_ZONE)
     lines = [_file_header(originator, file_number, made_at), _batch_header(originator, made_at, effective)]
     for credit in sorted(payments, key=lambda each: trace_of(originator, each)):
         lines += _entry(originator, credit)
