@@ -19,7 +19,8 @@ from cuota.core import money
 from cuota.core.expected_failure import ExpectedFailure
 from cuota.core.instant import timestamp
 from cuota.db.pool import UnsafeDatabase
-from cuota.flows.context import Context, utc_now
+from cuota.flows.context import Context
+from cuota.flows.database_clock import DatabaseClock
 from cuota.flows.merchant.manage_merchants import BadMerchant, find_merchant
 from cuota.flows.operator.log_action import OperatorActor, OperatorNote, logged, tell_merchant
 from cuota.flows.sandbox.clock import SandboxClock, following
@@ -63,11 +64,10 @@ def run(
         async def go() -> T:
             await runtime.migrated(settings, where)
             await runtime.judged_role(settings, where)
-            clock = SandboxClock() if settings.sandbox else None
-            now = clock.now if clock else utc_now
+            ticking = SandboxClock() if settings.sandbox else DatabaseClock()
             async with (
-                runtime.opened(settings, where, pool_size=2, now=now, decides=False) as context,
-                following(clock, context.pool),
+                runtime.opened(settings, where, pool_size=2, now=ticking.now, decides=False) as context,
+                following(ticking, context.pool),
             ):
                 await announce(settings, context.pool)
                 address = not config.names_its_address()

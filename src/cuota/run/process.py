@@ -21,7 +21,8 @@ from starlette.types import ASGIApp
 from cuota import config
 from cuota.core.order.event import Event
 from cuota.db.pool import Pool
-from cuota.flows.context import Context, utc_now
+from cuota.flows.context import Context
+from cuota.flows.database_clock import DatabaseClock
 from cuota.flows.sandbox.clock import SandboxClock, following
 from cuota.flows.sandbox.standstill import InFlightGate, Standstill
 from cuota.run import runtime
@@ -147,9 +148,10 @@ async def _serve(settings: config.Settings, listeners: Sequence[socket.socket], 
     listener, watched = listeners[0], listeners[1] if listeners[1:] else None
     with runtime.database(settings) as where:
         clock = SandboxClock() if settings.sandbox else None
+        ticking = clock or DatabaseClock()
         async with (
-            runtime.opened(settings, where, now=clock.now if clock else utc_now) as opened,
-            following(clock, opened.pool),
+            runtime.opened(settings, where, now=ticking.now) as opened,
+            following(ticking, opened.pool),
         ):
             signals = Signals(asyncio.Event(), asyncio.Event())
             context = replace(

@@ -10,7 +10,7 @@ import uvloop
 
 from cuota import config
 from cuota.core.order.event import Event
-from cuota.flows.context import utc_now
+from cuota.flows.database_clock import DatabaseClock
 from cuota.flows.merchant.sandbox_account import give_test_accounts
 from cuota.flows.sandbox.clock import SandboxClock, following
 from cuota.flows.sandbox.standstill import Standstill
@@ -33,6 +33,7 @@ def work_alone() -> int:
 
 async def _work(settings: config.Settings, where: dict[str, object]) -> None:
     clock = SandboxClock() if settings.sandbox else None
+    ticking = clock or DatabaseClock()
     signals = Signals(asyncio.Event(), asyncio.Event())
 
     def happened(event: Event) -> None:
@@ -40,8 +41,8 @@ async def _work(settings: config.Settings, where: dict[str, object]) -> None:
         signals.news.set()
 
     async with (
-        runtime.opened(settings, where, now=clock.now if clock else utc_now, decides=False) as opened,
-        following(clock, opened.pool),
+        runtime.opened(settings, where, now=ticking.now, decides=False) as opened,
+        following(ticking, opened.pool),
     ):
         await runtime.note_served(opened, decides=False)
         await give_test_accounts(opened)

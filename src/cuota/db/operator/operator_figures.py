@@ -27,7 +27,6 @@ _TO_DECIDE = """SELECT count(*) AS disputes, min(opened_at) AS since FROM disput
 _MESSAGES = """SELECT kind, state, reason, created_at, settled_at FROM messages WHERE merchant_id = $1 AND order_id = $2
     ORDER BY created_at, message_id LIMIT 200"""
 _ADD_RUN = "INSERT INTO verify_runs (run_id, at, orders, transfers, problems) VALUES ($1, $2, $3, $4, $5)"
-_TIME = "SELECT clock_timestamp() AS at"
 _RUNS = "SELECT at, orders, transfers, problems FROM verify_runs ORDER BY run_id DESC LIMIT $1"
 
 
@@ -109,11 +108,3 @@ class SentMessage:
 async def messages(session: Session, merchant_id: UUID, order_id: UUID) -> list[SentMessage]:
     """Return the messages to the consumer about an order, the earliest first."""
     return [SentMessage(*row) for row in await session.fetch(_MESSAGES, merchant_id, order_id)]
-
-
-async def database_time(session: Session) -> datetime:
-    """Return the time of the database's clock."""
-    row = await session.fetchrow(_TIME)
-    assert row is not None
-    at: datetime = row["at"]
-    return at

@@ -45,7 +45,7 @@ _STOPS = (*WAITING, ("card_rails", "due_at", "true"), ("settlements", "resume_at
 
 _NOW = "CASE WHEN moving_until > clock_timestamp() AND held_at IS NOT NULL THEN held_at ELSE clock_timestamp() + ahead END"
 _READ = f"""SELECT ahead, held_at, coalesce(moving_until > clock_timestamp(), false) AS moving, closed,
-    {_NOW} AS now FROM sandbox_clock"""
+    {_NOW} AS now, clock_timestamp() AS real FROM sandbox_clock"""
 _BEGIN = (
     "UPDATE sandbox_clock SET moving_until = clock_timestamp() + $1::interval, held_at = NULL, closed = $2"
 )
@@ -100,13 +100,14 @@ _SETTINGS = {"timezone": "UTC", "application_name": "cuota clock", SETTING: EVER
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The clock at the time of one read. `now` is the service's time; `closed` means that requests must wait."""
+    """The clock at the time of one read. `now` is the service's time, `real` the database's; `closed` means that requests must wait."""
 
     ahead: timedelta
     held_at: datetime | None
     moving: bool
     closed: bool
     now: datetime
+    real: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ async def read(session: Session) -> Reading:
     """Read the clock."""
     row = await session.fetchrow(_READ)
     assert row is not None
-    return Reading(row["ahead"], row["held_at"], row["moving"], row["closed"], row["now"])
+    return Reading(row["ahead"], row["held_at"], row["moving"], row["closed"], row["now"], row["real"])
 
 
 async def begin(session: Session, *, closed: bool) -> None:

@@ -1,27 +1,27 @@
-"""The sandbox's clock: the real clock plus an offset that is stored in the database. Production does not use it."""
+"""The sandbox's clock: the database's clock plus an offset that is stored in the database. Production has no offset."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 
-from cuota.core.refusal import Refused
-from cuota.db.pool import BUSY, GONE
 from cuota.db.sandbox import clock
 from cuota.db.session import Session
 from cuota.flows.context import utc_now
+from cuota.flows.database_clock import DatabaseClock
 
 REFRESH_SECONDS = 0.2
-log = logging.getLogger("cuota.clock")
 
 
-class SandboxClock:
+class SandboxClock(DatabaseClock):
     """The service's clock in one process. While `cuota time` moves the clock, the clock stops at each instant in turn."""
 
+    every = REFRESH_SECONDS
+
     def __init__(self) -> None:
+        super().__init__()
         self.ahead = timedelta(0)
         self.held_at: datetime | None = None
         self.moving = False
@@ -31,30 +31,19 @@ class SandboxClock:
         """Return the service's current time."""
         if self.moving and self.held_at is not None:
             return self.held_at
-        return utc_now() + self.ahead
+        return super().now() + self.ahead
 
     async def refresh(self, session: Session) -> None:
-        """Read the clock's offset from the database."""
+        """Read the real time and the clock's offset from the database."""
+        before = self._uptime()
         seen = await clock.read(session)
+        self._correct(before, seen.real)
         self.ahead, self.held_at, self.moving, self.closed = (
             seen.ahead,
             seen.held_at,
             seen.moving,
             seen.moving and seen.closed,
         )
-
-    async def follow(self, session: Session) -> None:
-        """Read the offset again and again, until canceled. While the database cannot be reached, the offset stays."""
-        while True:
-            await asyncio.sleep(REFRESH_SECONDS)
-            try:
-                await self.refresh(session)
-            except (Refused, TimeoutError, *BUSY, *GONE) as problem:
-                log.debug("clock not read", extra={"facts": {"problem": type(problem).__name__}})
-            except Exception:
-                # The loop must continue: if this process stopped reading the clock, a move of the clock would wait
-                # forever.
-                log.exception("clock not read")
 
 
 class FrozenClock:
@@ -69,13 +58,10 @@ class FrozenClock:
 
 
 @contextlib.asynccontextmanager
-async def following(moved: SandboxClock | None, session: Session) -> AsyncIterator[None]:
-    """Read the clock again and again while the `with` block runs. With None (production), do nothing."""
-    if moved is None:
-        yield
-        return
-    await moved.refresh(session)
-    task = asyncio.create_task(moved.follow(session))
+async def following(followed: DatabaseClock, session: Session) -> AsyncIterator[None]:
+    """Read the clock again and again while the `with` block runs."""
+    await followed.refresh(session)
+    task = asyncio.create_task(followed.follow(session))
     try:
         yield
     finally:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from cuota.core.operator.role import OperatorAction
 from cuota.core.order.order import LOOK_UP_AFTER
 from cuota.core.risk.explanation import counted
-from cuota.db import workers
+from cuota.db import server_time, workers
 from cuota.db.operator import operator_figures
 from cuota.db.plan import rail_figures
 from cuota.db.plan.rail_figures import Figures
@@ -67,10 +67,10 @@ async def _facts(context: Context) -> PageContext:
 async def _database_clock(context: Context) -> str:
     """Return the difference between the database's clock and this machine's clock.
 
-    Sign-ins and leases compare times of several machines.
+    Tokens, sign-ins and the keys of repeated requests have times of each machine's own clock.
     """
     before = utc_now()
-    at = await operator_figures.database_time(context.pool)
+    at = await server_time.read(context.pool)
     after = utc_now()
     if before <= at <= after:
         return "agrees with this machine's"

@@ -1,0 +1,94 @@
+"""All machines have the database's time: a machine whose own clock is wrong does nothing early, late or twice."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, tzinfo
+
+import pytest
+
+from cuota.db import server_time
+from cuota.flows.context import utc_now
+from cuota.flows.database_clock import DatabaseClock
+from cuota.work.due_orders import settle_due_orders
+from support.makers import Running
+from support.time.sandbox import Sandbox
+
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+
+
+def set_clock(monkeypatch: pytest.MonkeyPatch, ahead: timedelta) -> None:
+    """Set the clock of this machine. The database keeps its own."""
+
+    class Wrong(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
+            return datetime.now(tz) + ahead
+
+    monkeypatch.setattr("cuota.flows.context.datetime", Wrong)
+
+
+async def agrees(clock: DatabaseClock, service: Running) -> bool:
+    """Return whether the clock shows the database's time: between two readings of it, or less than a minute before."""
+    before = await server_time.read(service.context.pool)
+    at = clock.now()
+    return before - timedelta(minutes=1) <= at <= await server_time.read(service.context.pool)
+
+
+async def test_a_machine_whose_clock_is_a_day_ahead_charges_no_card_early(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = await sandbox.merchant.approved()
+    assert (await sandbox.merchant.move(order, "capture", "100.00")).status_code == 200
+    found = await sandbox.fetch(
+        "SELECT charge_at FROM installments WHERE order_id = $1 AND number = 2", order["orderId"]
+    )
+    await sandbox.advance((found[0]["charge_at"] - HOUR).isoformat())
+    set_clock(monkeypatch, DAY)
+    assert utc_now() > datetime.now(UTC) + DAY - HOUR
+    await settle_due_orders(sandbox.context)
+    states = await sandbox.fetch(
+        "SELECT number, charge_id FROM installments WHERE order_id = $1 ORDER BY number", order["orderId"]
+    )
+    assert [row["number"] for row in states if row["charge_id"]] == [1]
+
+
+@pytest.mark.parametrize("ahead", [DAY, -DAY, timedelta(minutes=-10)])
+async def test_the_service_s_clock_is_the_database_s_clock(
+    service: Running, monkeypatch: pytest.MonkeyPatch, ahead: timedelta
+) -> None:
+    set_clock(monkeypatch, ahead)
+    clock = DatabaseClock()
+    await clock.refresh(service.context.pool)
+    assert await agrees(clock, service)
+
+
+async def test_a_clock_that_is_set_while_the_service_runs_changes_nothing(
+    service: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = DatabaseClock()
+    await clock.refresh(service.context.pool)
+    for ahead in (HOUR, -HOUR):
+        set_clock(monkeypatch, ahead)
+        assert await agrees(clock, service)
+        await clock.refresh(service.context.pool)
+        assert await agrees(clock, service)
+
+
+async def test_a_machine_that_slept_has_the_right_time_after_the_next_reading(service: Running) -> None:
+    slept = 0.0
+    clock = DatabaseClock(lambda: datetime.now(UTC).timestamp() - slept)
+    await clock.refresh(service.context.pool)
+    slept = 3600.0
+    assert clock.now() < utc_now() - HOUR + timedelta(minutes=1)
+    await clock.refresh(service.context.pool)
+    assert await agrees(clock, service)
+
+
+async def test_between_the_readings_the_clock_never_goes_back(service: Running) -> None:
+    clock = DatabaseClock()
+    await clock.refresh(service.context.pool)
+    seen = [clock.now()]
+    for _ in range(200):
+        await clock.refresh(service.context.pool)
+        seen.append(clock.now())
+    assert seen == sorted(seen)
