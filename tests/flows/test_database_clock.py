@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, tzinfo
+from types import SimpleNamespace
+from uuid import RFC_4122
 
 import pytest
 
@@ -60,6 +62,17 @@ async def test_the_service_s_clock_is_the_database_s_clock(
     clock = DatabaseClock()
     await clock.refresh(service.context.pool)
     assert await agrees(clock, service)
+
+
+async def test_a_new_id_has_the_database_s_time(service: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cuota.flows.context.time", SimpleNamespace(time_ns=lambda: 0))
+    clock = DatabaseClock()
+    await clock.refresh(service.context.pool)
+    ids = [clock.new_id() for _ in range(100)]
+    made_at = datetime.fromtimestamp((ids[0].int >> 80) / 1000, UTC)
+    assert abs(made_at - await server_time.read(service.context.pool)) < timedelta(minutes=1)
+    assert sorted(each.int >> 76 for each in ids) == [each.int >> 76 for each in ids]
+    assert {(each.version, each.variant) for each in ids} == {(7, RFC_4122)}
 
 
 async def test_a_clock_that_is_set_while_the_service_runs_changes_nothing(

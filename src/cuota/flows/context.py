@@ -32,8 +32,12 @@ def utc_now() -> datetime:
 
 
 def new_id() -> UUID:
-    """Return a UUIDv7. Within one process, ids are ordered by time to a quarter of a microsecond; the rest is random."""
-    nanoseconds = time.time_ns()
+    """Return a UUIDv7 with the time of the machine's own clock."""
+    return id_at(time.time_ns())
+
+
+def id_at(nanoseconds: int) -> UUID:
+    """Return a new UUIDv7 with a time since 1970. Ids are ordered by time to a quarter of a microsecond; the rest is random."""
     milliseconds, rest = divmod(nanoseconds, 1_000_000)
     fraction = (rest << 12) // 1_000_000
     tail = int.from_bytes(os.urandom(8), "big") >> 2

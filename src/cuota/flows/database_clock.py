@@ -10,14 +10,16 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 from cuota.core.refusal import Refused
 from cuota.db import server_time
 from cuota.db.pool import BUSY, GONE
 from cuota.db.session import Session
-from cuota.flows.context import utc_now
+from cuota.flows.context import id_at, utc_now
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 log = logging.getLogger("cuota.clock")
 
 
@@ -38,6 +40,14 @@ class DatabaseClock:
     def now(self) -> datetime:
         """Return the service's current time. Before the first `refresh`, this is the time of the machine's own clock."""
         return self._at(self._uptime())
+
+    def new_id(self) -> UUID:
+        """Return a new id with the database's time: lists of orders expect that an order's id is as old as the order."""
+        if self._known is None:
+            return id_at(time.time_ns())
+        at, since = self._known
+        known = (at - _EPOCH) // timedelta(microseconds=1) * 1000
+        return id_at(known + int((self._uptime() - since) * 1e9))
 
     def _at(self, up: float) -> datetime:
         if self._known is None:

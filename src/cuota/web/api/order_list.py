@@ -27,7 +27,7 @@ PARAMETERS = ("merchantReference", "status", "createdFrom", "createdTo", "limit"
 _LIMIT = re.compile(r"[1-9][0-9]?|100", re.ASCII)
 _ZONE_AFTER_SPACE = re.compile(r" ([0-9]{2}:?[0-9]{2})$", re.ASCII)
 _FIRST, _BEYOND = UUID(int=0), UUID(int=2**128 - 1)
-# The time in an order's id differs a little from its creation time, because the clocks of several machines differ.
+# The time in an order's id differs a little from its creation time. Orders of earlier releases have times of the machines' own clocks.
 _MARGIN = timedelta(minutes=5)
 # The length in bytes of the digest in a cursor.
 _BOUND = 8
