@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -12,6 +13,8 @@ import httpx
 import pytest
 
 from cuota.core.instant import BadInstant, read_instant, timestamp
+from cuota.db.sandbox import clock as db_clock
+from cuota.db.session import Session
 from cuota.flows.checkout.identify_consumer import check_code, send_code
 from cuota.flows.checkout.take_step import load, open_checkout
 from cuota.flows.context import utc_now
@@ -158,6 +161,22 @@ async def test_if_the_process_that_moves_the_clock_dies_the_clock_continues_from
     assert at < clock.now() < at + timedelta(minutes=5)
     await sandbox.advance("1d")
     assert await sandbox.now() >= at + timedelta(days=1)
+
+
+@pytest.mark.parametrize("goes_on", [db_clock.extend, db_clock.end])
+async def test_the_clock_does_not_go_back_if_the_process_that_moves_it_goes_on_after_a_standstill(
+    sandbox: Sandbox, goes_on: Callable[[Session], Awaitable[None]]
+) -> None:
+    """This is the state an hour after Ctrl-Z: the lease has ended, so the clock runs, and orders have been made at its times."""
+    at = await sandbox.now() + timedelta(days=7)
+    await sandbox.fetch(
+        "UPDATE sandbox_clock SET held_at = $1, ahead = $1 - clock_timestamp() + interval '1 hour',"
+        " moving_until = clock_timestamp() - interval '1 second'", at,
+    )  # fmt: skip
+    ran_on = await sandbox.now()
+    assert ran_on >= at + timedelta(hours=1)
+    await goes_on(sandbox.context.pool)
+    assert await sandbox.now() >= ran_on
 
 
 async def test_losing_the_database_does_not_change_the_clock(sandbox: Sandbox) -> None:

@@ -49,7 +49,10 @@ _READ = f"""SELECT ahead, held_at, coalesce(moving_until > clock_timestamp(), fa
 _BEGIN = (
     "UPDATE sandbox_clock SET moving_until = clock_timestamp() + $1::interval, held_at = NULL, closed = $2"
 )
-_EXTEND = "UPDATE sandbox_clock SET moving_until = clock_timestamp() + $1::interval"
+# The process that moves the clock may stand still for longer than its lease (Ctrl-Z). Then the clock has run on, and may not go back.
+_RAN_ON = "held_at IS NOT NULL AND moving_until <= clock_timestamp()"
+_EXTEND = f"""UPDATE sandbox_clock SET moving_until = clock_timestamp() + $1::interval,
+    held_at = CASE WHEN {_RAN_ON} THEN clock_timestamp() + ahead ELSE held_at END"""
 _HOLD = f"""
 WITH instant AS (SELECT greatest($2::timestamptz, {_NOW}) AS at FROM sandbox_clock)
 UPDATE sandbox_clock SET held_at = at, ahead = at - clock_timestamp(), moving_until = clock_timestamp() + $1::interval
@@ -63,8 +66,8 @@ _RAILS_AT = "UPDATE card_rails SET reconciled_until = $1, due_at = $1, newest_ev
 _SHARING = """SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ShareLock' AND granted AND objsubid = 1
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
     AND (classid::bigint << 32) + objid::bigint = $1"""
-_END = """UPDATE sandbox_clock SET moving_until = NULL, closed = false, held_at = NULL,
-    ahead = CASE WHEN held_at IS NULL THEN ahead ELSE held_at - clock_timestamp() END"""
+_END = f"""UPDATE sandbox_clock SET moving_until = NULL, closed = false, held_at = NULL,
+    ahead = CASE WHEN held_at IS NULL OR {_RAN_ON} THEN ahead ELSE held_at - clock_timestamp() END"""
 _NEXT = "SELECT min(at) AS at FROM ({}) soonest".format(
     " UNION ALL ".join(
         f"SELECT min({column}) AS at FROM {table} WHERE {which} AND {column} > $1"
