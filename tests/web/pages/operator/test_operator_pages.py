@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from uuid import UUID, uuid4
 
 import pytest
 
-from cuota.core.dates import month
+from cuota.core.dates import day, month
 from cuota.core.operator.role import OperatorRole
 from cuota.core.payout.arrival import day_at_bank
 from cuota.db.desk.orders import BEYOND
@@ -25,6 +26,16 @@ async def logged(operator: OperatorStaff, about: UUID) -> list[str]:
     """Return the actions in the log about a subject, newest first."""
     found = await operator_log.page(operator.service.context.pool, BEYOND, 50, about=about)
     return [each.action for each in found]
+
+
+async def test_in_the_evening_the_first_page_still_has_the_day_of_new_york(operator: OperatorStaff) -> None:
+    await operator.enter(OperatorRole.READ_ONLY)
+    clock = operator.service.clock
+    # At three in the morning UTC it is the evening before in New York, in summer and in winter.
+    evening = (clock.now() + timedelta(days=1)).replace(hour=3, minute=0)
+    async with clock.moved(seconds=(evening - clock.now()).total_seconds()):
+        page = await operator.open("/operator")
+    assert f"{day(evening.date() - timedelta(days=1), year=True)}, all merchants" in page.text
 
 
 async def test_an_order_is_found_by_its_reference_and_explained_in_words(

@@ -43,7 +43,7 @@ async def home(request: Request, desk: OperatorDesk) -> Response:
             desk,
             "What waits",
             here=PATH,
-            lead=f"{day(context.now().date(), year=True)}, all merchants",
+            lead=f"{day(day_at_bank(context.now()), year=True)}, all merchants",
         ),
         "cards": cards,
         "chart": None,
