@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, tzinfo
 from types import SimpleNamespace
-from uuid import RFC_4122
+from uuid import RFC_4122, UUID, uuid4
 
 import pytest
 
+from cuota.core.sandbox import CODE
 from cuota.db import server_time
+from cuota.flows.checkout.identify_consumer import check_code, send_code
+from cuota.flows.checkout.take_step import open_checkout
 from cuota.flows.context import utc_now
 from cuota.flows.database_clock import DatabaseClock
+from cuota.web.idempotent import _claim
 from cuota.work.due_orders import settle_due_orders
-from support.makers import Running
+from cuota.work.tidy import tidy
+from support.makers import Running, read_checkout
 from support.time.sandbox import Sandbox
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -52,6 +57,29 @@ async def test_a_machine_whose_clock_is_a_day_ahead_charges_no_card_early(
         "SELECT number, charge_id FROM installments WHERE order_id = $1 ORDER BY number", order["orderId"]
     )
     assert [row["number"] for row in states if row["charge_id"]] == [1]
+
+
+async def test_a_code_that_another_machine_sent_is_right_although_the_clocks_of_the_machines_differ(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    merchant_id, order = sandbox.merchant.merchant_id, await sandbox.merchant.create()
+    opened = await open_checkout(sandbox.context, merchant_id, UUID(order["token"]))
+    assert opened is not None
+    set_clock(monkeypatch, -HOUR)
+    await send_code(sandbox.context, await read_checkout(sandbox.context, merchant_id, *opened), "2125550142")
+    set_clock(monkeypatch, timedelta(0))
+    assert await check_code(sandbox.context, await read_checkout(sandbox.context, merchant_id, *opened), CODE)
+
+
+async def test_a_machine_whose_clock_is_ahead_does_not_take_over_a_request_in_progress(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claimed = (sandbox.merchant.merchant_id, "key-1", bytes(32))
+    assert await _claim(sandbox.context, *claimed, uuid4())
+    set_clock(monkeypatch, DAY)
+    assert not await _claim(sandbox.context, *claimed, uuid4())
+    await tidy(sandbox.context)
+    assert not await _claim(sandbox.context, *claimed, uuid4())
 
 
 @pytest.mark.parametrize("ahead", [DAY, -DAY, timedelta(minutes=-10)])

@@ -66,9 +66,7 @@ def run(
             await runtime.judged_role(settings, where)
             ticking = SandboxClock() if settings.sandbox else DatabaseClock()
             async with (
-                runtime.opened(
-                    settings, where, pool_size=2, now=ticking.now, new_id=ticking.new_id, decides=False
-                ) as context,
+                runtime.opened(settings, where, pool_size=2, clock=ticking, decides=False) as context,
                 following(ticking, context.pool),
             ):
                 await announce(settings, context.pool)

@@ -65,7 +65,7 @@ def _uncounted(rail: str, kind: str) -> None:
 class Context:
     """Everything that a flow needs from outside, as one argument.
 
-    Tests and the sandbox's clock replace parts of it.
+    Tests and the sandbox's clock replace parts of it. `now` is the service's time, and `real_now` the same without the sandbox's offset.
 
     `happened` is called with every event after it is saved, `decided` with every decision and referral, `reviewed` with how each
     review ended, `reviews_wait` with the number of reviews that wait and of those that run out soon, and `texted` with the result of
@@ -82,6 +82,7 @@ class Context:
     policy: Policy
     agreement_values_from: datetime
     now: Callable[[], datetime] = utc_now
+    real_now: Callable[[], datetime] = utc_now
     new_id: Callable[[], UUID] = new_id
     happened: Callable[[Event], None] = _unnoticed
     decided: Callable[[Decision], None] = _unnoticed

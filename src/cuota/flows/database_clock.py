@@ -38,7 +38,11 @@ class DatabaseClock:
         self._known: tuple[datetime, float] | None = None
 
     def now(self) -> datetime:
-        """Return the service's current time. Before the first `refresh`, this is the time of the machine's own clock."""
+        """Return the service's current time. In the sandbox, this has an offset."""
+        return self.real_now()
+
+    def real_now(self) -> datetime:
+        """Return the database's time. Before the first `refresh`, this is the time of the machine's own clock."""
         return self._at(self._uptime())
 
     def new_id(self) -> UUID:

@@ -150,7 +150,7 @@ async def _serve(settings: config.Settings, listeners: Sequence[socket.socket], 
         clock = SandboxClock() if settings.sandbox else None
         ticking = clock or DatabaseClock()
         async with (
-            runtime.opened(settings, where, now=ticking.now, new_id=ticking.new_id) as opened,
+            runtime.opened(settings, where, clock=ticking) as opened,
             following(ticking, opened.pool),
         ):
             signals = Signals(asyncio.Event(), asyncio.Event())

@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 import asyncpg
 
@@ -28,7 +27,8 @@ from cuota.db.open_pool import most_sessions, open_pool, room_for_sessions
 from cuota.db.pool import GONE, UnsafeDatabase
 from cuota.db.sealed import SESSION_NAME
 from cuota.db.vault import Vault
-from cuota.flows.context import Context, new_id, utc_now
+from cuota.flows.context import Context, utc_now
+from cuota.flows.database_clock import DatabaseClock
 from cuota.flows.merchant.keys import ensure_key
 from cuota.flows.risk.keep_policy import WrongPolicy, keep_policy, read_policy
 from cuota.flows.secret.open_vault import open_vault
@@ -226,12 +226,12 @@ async def opened(
     *,
     pool_size: int | None = None,
     now: Callable[[], datetime] = utc_now,
-    new_id: Callable[[], UUID] = new_id,
+    clock: DatabaseClock | None = None,
     decides: bool = True,
 ) -> AsyncIterator[Context]:
     """Open a context on a migrated database, and close its pool at the end.
 
-    `now` is the clock: the sandbox's can be moved. `new_id` makes ids with the time of the same clock, before it was moved.
+    `clock` is the service's clock, which the caller follows. Without one, the time is `now`, by default that of the machine's own clock.
 
     If `decides` is false, the context gets the policy of the release, and an invalid policy in the shell's settings is not an
     error.
@@ -242,9 +242,12 @@ async def opened(
     pool = await open_pool(where, size, f"{SESSION_NAME}{key_id}", entry_url=entry_url)
     try:
         vault = await open_vault(pool, settings.secret_key, settings.old_secret_keys)
+        now = clock.now if clock else now
         rails = load(settings.rails, pool, vault, now)
         values_from = await installation.agreement_values_from(pool)
-        context = Context(settings, pool, rails, vault, policy, values_from, now=now, new_id=new_id)
+        context = Context(settings, pool, rails, vault, policy, values_from, now=now)
+        if clock:
+            context = replace(context, real_now=clock.real_now, new_id=clock.new_id)
         await ensure_key(context)
         try:
             yield context

@@ -41,7 +41,7 @@ async def _work(settings: config.Settings, where: dict[str, object]) -> None:
         signals.news.set()
 
     async with (
-        runtime.opened(settings, where, now=ticking.now, new_id=ticking.new_id, decides=False) as opened,
+        runtime.opened(settings, where, clock=ticking, decides=False) as opened,
         following(ticking, opened.pool),
     ):
         await runtime.note_served(opened, decides=False)

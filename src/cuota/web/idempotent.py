@@ -12,7 +12,7 @@ import hashlib
 import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from starlette.requests import Request
@@ -26,7 +26,7 @@ from cuota.db.pool import BUSY, GONE
 from cuota.db.session import Session
 from cuota.db.vault import Vault
 from cuota.flows.afterwards import afterwards
-from cuota.flows.context import Context, utc_now
+from cuota.flows.context import Context
 from cuota.flows.lost_session import until_known
 from cuota.web.problem import MEDIA_TYPE, body_of, status_of
 from cuota.web.service import Service, service_of
@@ -108,7 +108,7 @@ async def answer(
     pool, lease = service.context.pool.entry, service.context.new_id()
     target = f"{request.method} {request.url.path}?{request.url.query}\n".encode()
     request_hash = hashlib.sha256(target + body).digest()
-    if not await _claim(pool, merchant_id, key, request_hash, lease):
+    if not await _claim(service.context, merchant_id, key, request_hash, lease):
         return await _earlier(service, merchant_id, key, request_hash, seal)
     stored_by_run = False
 
@@ -143,9 +143,10 @@ async def answer(
     return Response(content, media_type="application/json")
 
 
-async def _claim(pool: Session, merchant_id: UUID, key: str, request_hash: bytes, lease: UUID) -> bool:
+async def _claim(context: Context, merchant_id: UUID, key: str, request_hash: bytes, lease: UUID) -> bool:
+    pool, now = context.pool.entry, context.real_now()
     try:
-        return await idempotency.claim(pool, merchant_id, key, request_hash, lease, utc_now())
+        return await idempotency.claim(pool, merchant_id, key, request_hash, lease, now)
     except (asyncio.CancelledError, *GONE):
         # The claim may be saved although its answer was lost. If it stayed, a retry would be refused until the lease ends.
         await _free(pool, merchant_id, key, lease)
@@ -194,13 +195,17 @@ async def _earlier(
         raise Refused(Code.IDEMPOTENCY_KEY_REUSED, message)
     if earlier is None or earlier.status is None or earlier.body is None:
         message = "The first request with this Idempotency-Key is still in progress. Try again shortly."
-        raise Refused(Code.IDEMPOTENCY_IN_PROGRESS, message, retry_after=_retry_after(earlier))
+        raise Refused(
+            Code.IDEMPOTENCY_IN_PROGRESS,
+            message,
+            retry_after=_retry_after(earlier, service.context.real_now()),
+        )
     media_type = "application/json" if earlier.status < 400 else MEDIA_TYPE
     body = seal.open(earlier.body) if seal else earlier.body
     return Response(body, earlier.status, {"Idempotency-Replayed": "true"}, media_type=media_type)
 
 
-def _retry_after(earlier: IdempotencyRecord | None) -> int:
+def _retry_after(earlier: IdempotencyRecord | None, now: datetime) -> int:
     """Return the seconds after which a retry probably gets an answer.
 
     If the process of the first request may have died, this is the rest of the lease: a client that makes only a few retries,
@@ -209,5 +214,5 @@ def _retry_after(earlier: IdempotencyRecord | None) -> int:
     soon = math.ceil(SOON.total_seconds())
     if earlier is None:
         return soon
-    rest = earlier.lease_ends_at - utc_now()
+    rest = earlier.lease_ends_at - now
     return soon if rest > LEASE - SOON else max(math.ceil(rest.total_seconds()), soon)

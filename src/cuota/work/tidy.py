@@ -17,7 +17,7 @@ from cuota.db.operator import identities, minutes, operator_passkeys, operator_s
 from cuota.db.order import idempotency
 from cuota.db.plan import accounts, asks, declines
 from cuota.db.risk import history
-from cuota.flows.context import Context, utc_now
+from cuota.flows.context import Context
 
 # This is longer than the longest window that a policy may have.
 SIGNALS_KEPT = timedelta(hours=2 * MOST_HOURS)
@@ -50,7 +50,7 @@ async def _tidied(kind: Callable[[], Awaitable[int | None]]) -> int:
 
 def _batches(context: Context) -> tuple[Callable[[], Awaitable[int]], ...]:
     """Return what deletes rows of merchants, in batches."""
-    now, pool = utc_now(), context.pool
+    now, pool = context.real_now(), context.pool
     return (
         partial(idempotency.forget, pool, now),
         partial(checkouts.forget, pool, now),
@@ -63,7 +63,7 @@ def _batches(context: Context) -> tuple[Callable[[], Awaitable[int]], ...]:
 
 def _rest(context: Context) -> tuple[Callable[[], Awaitable[None]], ...]:
     """Return what deletes other rows."""
-    now, clock, pool = utc_now(), context.now(), context.pool
+    now, clock, pool = context.real_now(), context.now(), context.pool
     return (
         partial(credentials.forget_failures, pool, now),
         partial(codes.forget, pool, now),
@@ -81,4 +81,4 @@ def _rest(context: Context) -> tuple[Callable[[], Awaitable[None]], ...]:
 
 async def forget_requests(context: Context) -> int:
     """Delete calls of the request log that are too old, some of each merchant. Return how many."""
-    return await _tidied(partial(api_requests.forget, context.pool, utc_now() - REQUESTS_KEPT))
+    return await _tidied(partial(api_requests.forget, context.pool, context.real_now() - REQUESTS_KEPT))

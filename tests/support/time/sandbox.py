@@ -99,7 +99,7 @@ async def opened_sandbox(settings: config.Settings, where: dict[str, Any]) -> As
     own = replace(settings, public_url=url, auth_url=url, audience=url)
     clock, signals = SandboxClock(), Signals(asyncio.Event(), asyncio.Event())
     async with (
-        runtime.opened(own, where, pool_size=16, now=clock.now, new_id=clock.new_id) as context,
+        runtime.opened(own, where, pool_size=16, clock=clock) as context,
         following(clock, context.pool),
     ):
         mover = DeskMover(own, where, signals.stop)

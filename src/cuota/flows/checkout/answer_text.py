@@ -12,7 +12,7 @@ from uuid import UUID
 from cuota.core.checkout.text_answer import TextAnswer, read_answer, reply
 from cuota.core.message import Message
 from cuota.db.checkout import codes, text_choices
-from cuota.flows.context import Context, utc_now
+from cuota.flows.context import Context
 
 # A limit on replies, so that two programs that answer each other stop.
 REPLIES_AN_HOUR = 10
@@ -46,4 +46,4 @@ async def is_stopped(context: Context, phone: str) -> bool:
 
 async def _may_reply(context: Context, phone: str) -> bool:
     counted = [(context.vault.hash("text-replies", phone), REPLIES_AN_HOUR)]
-    return not await codes.count(context.pool, counted, utc_now())
+    return not await codes.count(context.pool, counted, context.real_now())

@@ -23,7 +23,7 @@ from cuota.flows.checkout.prove_number import (
     text_code,
 )
 from cuota.flows.checkout.take_step import Problem, session_key
-from cuota.flows.context import Context, utc_now
+from cuota.flows.context import Context
 
 _PURPOSE = Purpose(
     "phone",
@@ -72,12 +72,12 @@ async def check_code(context: Context, checkout: Checkout, typed: str) -> str:
         merchant_id, order_id, _ = checkout.key
         new_hash = session_key(context, merchant_id, order_id, secret)[2]
         right = code_hash, context.vault.consumer_id(phone), new_hash
-    tried = await checkouts.try_code(context.pool, checkout.key, utc_now(), right, CODE_TRIES)
+    tried = await checkouts.try_code(context.pool, checkout.key, context.real_now(), right, CODE_TRIES)
     if phone is None or tried is None:
         raise ask_first()
     tries, ends_at, good = tried
     if not good:
-        raise refused_try(tries, ends_at)
+        raise refused_try(context, tries, ends_at)
     return secret
 
 

@@ -14,7 +14,7 @@ from cuota.core.checkout.texting import Limit
 from cuota.core.consumer import is_us_number, typed_number
 from cuota.flows.checkout.limit_texts import Browser, count_code
 from cuota.flows.checkout.take_step import Problem
-from cuota.flows.context import Context, utc_now
+from cuota.flows.context import Context
 from cuota.rails.unavailable import RailUnavailable
 
 CODE_LIFE = timedelta(minutes=10)
@@ -56,7 +56,7 @@ async def text_code(
     if codes_sent >= CODES_A_SESSION:
         context.texted(Limit.BROWSER)
         raise Problem({"phone": purpose.too_many})
-    now = utc_now()
+    now = context.real_now()
     if await count_code(context, purpose.limit, phone, browser, now, order) is not None:
         raise Problem({"phone": purpose.too_many})
     code = context.rails.message.new_code()
@@ -83,9 +83,9 @@ def right_code(
     if phone is None or tried is None:
         raise ask_first()
     tries, code_hash, ends_at = tried
-    in_time = tries <= CODE_TRIES and utc_now() < ends_at
+    in_time = tries <= CODE_TRIES and context.real_now() < ends_at
     if not in_time or fitting_hash(context, phone, code_hash, typed) is None:
-        raise refused_try(tries, ends_at)
+        raise refused_try(context, tries, ends_at)
     return phone, code_hash
 
 
@@ -96,11 +96,11 @@ def fitting_hash(context: Context, phone: str | None, code_hash: bytes | None, t
     return code_hash if _is_code(context, phone, "".join(typed.split()), code_hash) else None
 
 
-def refused_try(tries: int, ends_at: datetime) -> Problem:
+def refused_try(context: Context, tries: int, ends_at: datetime) -> Problem:
     """Return why an attempt, which is already counted, did not verify the number."""
     if tries > CODE_TRIES:
         return Problem({"code": "Too many wrong codes. Request a new one."})
-    if utc_now() >= ends_at:
+    if context.real_now() >= ends_at:
         return Problem({"code": "This code has expired. Request a new one."})
     return Problem({"code": "This code is wrong. Check the message, or request a new code."})
 

@@ -21,7 +21,7 @@ from cuota.flows.checkout.prove_number import (
     right_code,
     text_code,
 )
-from cuota.flows.context import Context, utc_now
+from cuota.flows.context import Context
 
 SESSION_LIFE = timedelta(hours=1)
 assert SESSION_LIFE > CODE_LIFE
@@ -56,7 +56,7 @@ async def open_account(context: Context, secret: str) -> Visit:
 
     Create the session unless it exists. It exists after a second click.
     """
-    now = utc_now()
+    now = context.real_now()
     await accounts.open_session(
         context.pool, _hash(context, secret), now, now + SESSION_LIFE, now + CODE_LIFE
     )
@@ -67,7 +67,7 @@ async def open_account(context: Context, secret: str) -> Visit:
 
 async def load_account(context: Context, secret: str) -> Visit | None:
     """Return the session of this browser, or None if the secret is forged or the session has ended."""
-    found = await accounts.read_session(context.pool, _hash(context, secret), utc_now())
+    found = await accounts.read_session(context.pool, _hash(context, secret), context.real_now())
     return None if found is None else Visit(found, secret)
 
 
@@ -99,7 +99,7 @@ async def check_account_code(context: Context, visit: Visit, typed: str) -> str:
     phone, code_hash = right_code(context, visit.session.phone, tried, typed)
     secret = new_secret()
     consumer_id, new_hash = context.vault.consumer_id(phone), _hash(context, secret)
-    ends = utc_now() + SESSION_LIFE
+    ends = context.real_now() + SESSION_LIFE
     if not await accounts.verified(context.pool, session_hash, consumer_id, code_hash, new_hash, ends):
         raise ask_first()
     return secret

@@ -31,7 +31,7 @@ class SandboxClock(DatabaseClock):
         """Return the service's current time."""
         if self.moving and self.held_at is not None:
             return self.held_at
-        return super().now() + self.ahead
+        return self.real_now() + self.ahead
 
     async def refresh(self, session: Session) -> None:
         """Read the real time and the clock's offset from the database."""

@@ -67,7 +67,7 @@ async def _facts(context: Context) -> PageContext:
 async def _database_clock(context: Context) -> str:
     """Return the difference between the database's clock and this machine's clock.
 
-    Tokens, sign-ins and the keys of repeated requests have times of each machine's own clock.
+    Tokens and sign-ins have times of each machine's own clock.
     """
     before = utc_now()
     at = await server_time.read(context.pool)
