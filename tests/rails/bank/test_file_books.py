@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -28,6 +28,24 @@ def books(own: Own) -> FileBooks:
 
 def credit(amount: int = 10_005) -> Credit:
     return Credit(uuid4(), 0, "A shop", "021000021", "123456789", amount, "USD")
+
+
+async def _die_after_the_claim(books: FileBooks, now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a command die after it has claimed the payments, and before it has written their file."""
+
+    def dies(*_: object) -> str:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setitem(file_books.FORMATS, "nacha", dies)
+        with pytest.raises(KeyboardInterrupt):
+            await books.make("nacha", now, DAY)
+
+
+def _day_in(content: str | None) -> date:
+    """Return the day on which a NACHA file asks the bank to pay."""
+    batch_header = next(line for line in (content or "").splitlines() if line.startswith("5"))
+    return datetime.strptime(batch_header[69:75], "%y%m%d").date()  # noqa: DTZ007 - a day has no time zone
 
 
 async def test_each_payment_is_in_one_file_and_a_repeated_order_changes_nothing(
@@ -60,13 +78,7 @@ async def test_a_command_that_died_after_its_claim_is_finished_by_the_next_with_
     now, ordered = own.context.now(), credit()
     await books.order(ordered, now)
 
-    def dies(*_: object) -> str:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setitem(file_books.FORMATS, "nacha", dies)
-        with pytest.raises(KeyboardInterrupt):
-            await books.make("nacha", now, DAY)
+    await _die_after_the_claim(books, now, monkeypatch)
     found = await books.find(ordered.payout_id)
     assert found is not None
     assert (
@@ -78,8 +90,34 @@ async def test_a_command_that_died_after_its_claim_is_finished_by_the_next_with_
     assert await books.make("nacha", now + timedelta(days=1), DAY + timedelta(days=1)) == [1, 2]
     assert [(file.number, file.effective, file.amount) for file in await books.files(10)] == [
         (2, DAY + timedelta(days=1), 77),
-        (1, DAY, 10_005),
+        (1, DAY + timedelta(days=1), 10_005),
     ]
+
+
+async def test_a_file_that_is_finished_days_later_asks_the_bank_to_pay_on_a_later_day(
+    own: Own, books: FileBooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, later, ordered = own.context.now(), DAY + timedelta(days=6), credit()
+    await books.order(ordered, now)
+    await _die_after_the_claim(books, now, monkeypatch)
+    assert await books.make("nacha", now + timedelta(days=6), later) == [1]
+    found = await books.find(ordered.payout_id)
+    assert found is not None
+    assert found.effective == later
+    assert _day_in(await books.content(1)) == later
+
+
+async def test_of_many_commands_with_different_days_each_file_has_the_day_that_is_stored_with_it(
+    own: Own, books: FileBooks
+) -> None:
+    now = own.context.now()
+    for number in range(40):
+        await books.order(credit(100 + number), now)
+    days = [DAY + timedelta(days=number) for number in range(8)]
+    await asyncio.gather(*(books.make("nacha", now, day) for day in days), return_exceptions=True)
+    await books.make("nacha", now, DAY)
+    for file in await books.files(50):
+        assert _day_in(await books.content(file.number)) == file.effective
 
 
 async def test_of_many_commands_at_once_no_payment_gets_into_two_files(own: Own, books: FileBooks) -> None:

@@ -3,7 +3,7 @@
 A payment is in only one file; a file is stored before it is sent.
 
 Every step is one statement, so a process that dies leaves a step either done or not begun. If a process dies between claiming
-the payments and writing the file, the next call writes the same file.
+the payments and writing the file, the next call writes a file with the same number and the same payments, for its own days.
 """
 
 from __future__ import annotations
@@ -53,7 +53,12 @@ _UNWRITTEN = (
 )
 _PAYMENTS = """SELECT payout_id, order_number, name, routing, account, amount, currency FROM bank_files.payments
     WHERE file_number = $1 ORDER BY order_number"""
-_WRITE = "UPDATE bank_files.files SET content = $2 WHERE number = $1 AND content IS NULL"
+# A file that an earlier command left unwritten was not sent, so its days may still change. Without this, a command that finishes the file
+# days later would ask the bank to pay in the past, and a NACHA payment would count as paid before its file is sent.
+_RENEW = "UPDATE bank_files.files SET made_at = $1, effective = $2 WHERE content IS NULL AND effective < $2"
+# The days must still be those of the text: another command may have renewed them.
+_WRITE = """UPDATE bank_files.files SET content = $2
+    WHERE number = $1 AND content IS NULL AND made_at = $3 AND effective = $4"""
 _FILES = """SELECT f.number, f.format, f.made_at, f.effective, count(p.payout_id) AS payments,
         coalesce(sum(p.amount), 0)::bigint AS amount, count(p.paid_at) AS paid, count(p.returned_at) AS returned
     FROM bank_files.files f LEFT JOIN bank_files.payments p ON p.file_number = f.number
@@ -149,6 +154,7 @@ class FileBooks:
 
         No file is made twice: raises UniqueViolation if another command is first.
         """
+        await self._books.execute(_RENEW, now, effective)
         made = await self._write()
         limits = MOST_PAYMENTS, only, MOST_FILE_CENTS, MOST_IN_A_PAYMENT[kind]
         while await self._books.execute(_CLAIM, kind, now, effective, *limits) != "UPDATE 0":
@@ -182,7 +188,8 @@ class FileBooks:
             text = FORMATS[row["format"]](
                 self._originator, payments, number, row["made_at"], row["effective"]
             )
-            await self._books.execute(_WRITE, number, self._vault.encrypt(text, f"bank-file:{number}"))
+            sealed = self._vault.encrypt(text, f"bank-file:{number}")
+            await self._books.execute(_WRITE, number, sealed, row["made_at"], row["effective"])
             written.append(number)
         return written
 
