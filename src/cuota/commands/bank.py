@@ -86,7 +86,7 @@ def make(options: argparse.Namespace) -> int:
         lines.append(f"Print a file with: cuota bank file {made[0].number} > FILE")
     if stopped:
         lines.append(
-            f"{stopped} payments were stopped, because their payouts are held: see Payouts to release."
+            f"{stopped} payments were stopped, because their payouts are held (see Payouts to release) or their account was replaced."
         )
     show(options, [_facts(file) for file in made], lines)
     return 0

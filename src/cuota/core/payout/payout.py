@@ -36,7 +36,7 @@ PAYOUT_EDGES = (
         PayoutStatus.CREATED,
         PayoutStatus.RETURNED,
         "payout.returned",
-        "the bank refused the order to pay, or the bank account changed while the payout was held",
+        "the bank refused the order to pay, or the bank account changed before the payout was sent",
     ),
     PayoutEdge(PayoutStatus.SENT, PayoutStatus.PAID, "payout.paid", "the money arrived"),
     PayoutEdge(

@@ -36,10 +36,14 @@ SELECT c.*, b.routing, b.account, m.name FROM claimed c
 _MOVE = "SELECT move_payout($1, $2, $3, $4, $5, $6, $7) AS steps"
 _LATER = """UPDATE payouts SET try_at = $4, problem = $5 WHERE merchant_id = $1 AND payout_id = $2 AND status = $3
     AND tries = $6 RETURNING 1"""
-_ASSIGN = """UPDATE payouts SET bank_rail = $3 WHERE merchant_id = $1 AND payout_id = $2 AND status = 'created' AND tries = $4
-    RETURNING 1"""
-_CONFIRM_BY = """UPDATE payouts SET confirm_by = $4, bank_rail = coalesce(bank_rail, $3)
-    WHERE merchant_id = $1 AND payout_id = $2 AND (bank_rail IS NULL OR confirm_by IS DISTINCT FROM $4)"""
+# From the day on which the payout is sent, its day of arrival never changes, because its events name this day.
+_ASSIGN = """UPDATE payouts SET bank_rail = $3,
+        released_arrival = CASE WHEN coalesce(released_arrival, arrival_date) = $5 THEN released_arrival ELSE $5 END
+    WHERE merchant_id = $1 AND payout_id = $2 AND status = 'created' AND tries = $4 RETURNING 1"""
+_EXPECT = """UPDATE payouts SET confirm_by = $4, bank_rail = coalesce(bank_rail, $3),
+        released_arrival = CASE WHEN status <> 'created' OR coalesce(released_arrival, arrival_date) = $5 THEN released_arrival ELSE $5 END
+    WHERE merchant_id = $1 AND payout_id = $2 AND (bank_rail IS NULL OR confirm_by IS DISTINCT FROM $4
+        OR (status = 'created' AND coalesce(released_arrival, arrival_date) <> $5))"""
 _WAITING = (
     "SELECT merchant_id, count(*) AS waiting FROM payouts WHERE status = 'created' GROUP BY merchant_id"
 )
@@ -84,15 +88,18 @@ async def claim(session: Session, now: datetime, limit: int, bank_rail: str | No
     ]  # fmt: skip
 
 
-async def assign(session: Session, due: DuePayout, bank_rail: str) -> bool:
-    """Give a payout that its rail never sent to another rail. Return False if another worker has claimed or moved the payout."""
-    row = await session.fetchrow(_ASSIGN, due.merchant_id, due.payout_id, bank_rail, due.tries)
+async def assign(session: Session, due: DuePayout, bank_rail: str, arrival: date) -> bool:
+    """Store the rail and the day of arrival of a payout that no bank knows, before a bank is asked to pay it.
+
+    Return False if another worker has claimed or moved the payout.
+    """
+    row = await session.fetchrow(_ASSIGN, due.merchant_id, due.payout_id, bank_rail, due.tries, arrival)
     return row is not None
 
 
-async def expect(session: Session, due: DuePayout, bank_rail: str, confirm_by: date) -> None:
-    """Store the rail that sent this payout, and the last day on which this rail confirms the payment."""
-    await session.fetchrow(_CONFIRM_BY, due.merchant_id, due.payout_id, bank_rail, confirm_by)
+async def expect(session: Session, due: DuePayout, bank_rail: str, confirm_by: date, arrival: date) -> None:
+    """Store the rail that sent this payout, and the days on which the payment arrives and is confirmed at the latest."""
+    await session.fetchrow(_EXPECT, due.merchant_id, due.payout_id, bank_rail, confirm_by, arrival)
 
 
 async def move(

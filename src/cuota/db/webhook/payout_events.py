@@ -32,7 +32,7 @@ _OF_ACCOUNT = Nested(
     "FROM events e WHERE e.merchant_id = $1 AND e.order_id = b.account_id ORDER BY e.sequence",
 )
 _PAYOUTS = f"""SELECT p.payout_id, p.number, p.amount, p.currency, p.closed_at, p.arrival_date,
-        p.last_line - p.first_line + 1 AS line_count, b.last4, {_OF_PAYOUT.columns}
+        CASE WHEN p.released_at IS NULL THEN p.released_arrival END AS sent_arrival, p.last_line - p.first_line + 1 AS line_count, b.last4, {_OF_PAYOUT.columns}
     FROM payouts p JOIN bank_accounts b ON b.merchant_id = $1 AND b.account_id = p.account_id {_OF_PAYOUT.join}
     WHERE p.merchant_id = $1 AND p.payout_id = ANY ($2::uuid[])"""
 _ACCOUNTS = f"""SELECT b.account_id, b.last4, b.announced_at, {_OF_ACCOUNT.columns} FROM bank_accounts b {_OF_ACCOUNT.join}
@@ -41,7 +41,11 @@ _ACCOUNTS = f"""SELECT b.account_id, b.last4, b.announced_at, {_OF_ACCOUNT.colum
 
 @dataclass(frozen=True, slots=True)
 class PayoutFacts:
-    """The data for the bodies of a payout's events, which never changes. The amount is in cents."""
+    """The data for the bodies of a payout's events. The amount is in cents.
+
+    `arrival_date` is the day of arrival at the closing. `sent_arrival` is the day that was expected when the payout was sent, if that was
+    another day; it does not change after that. Of a payout that was held and released, the events name the day at the closing.
+    """
 
     merchant_id: UUID
     payout_id: UUID
@@ -50,6 +54,7 @@ class PayoutFacts:
     currency: str
     closed_at: datetime
     arrival_date: date
+    sent_arrival: date | None
     line_count: int
     last4: str
     events: tuple[Happened, ...]
@@ -86,5 +91,5 @@ async def facts(
 def _payout_of(merchant_id: UUID, row: Any) -> PayoutFacts:
     return PayoutFacts(
         merchant_id, row["payout_id"], row["number"], row["amount"], row["currency"], row["closed_at"], row["arrival_date"],
-        row["line_count"], row["last4"], tuple(Happened(*event) for event in _OF_PAYOUT.of(row)),
+        row["sent_arrival"], row["line_count"], row["last4"], tuple(Happened(*event) for event in _OF_PAYOUT.of(row)),
     )  # fmt: skip

@@ -7,7 +7,9 @@ from datetime import date
 from uuid import UUID
 
 from cuota.core.payout.bank_report import Reported
-from cuota.db.payout import queued
+from cuota.db.payout import holds, queued
+from cuota.db.payout.holds import Release
+from cuota.db.payout.queued import QueuedPayout
 from cuota.flows.context import Context
 from cuota.rails.bank.files import FileBankRail
 
@@ -17,20 +19,29 @@ async def make_files(context: Context, rail: FileBankRail, effective: date) -> t
 
     A payment is stopped if its merchant's payouts are held by now, or if the operator has rejected its account. No bank has seen it,
     so it leaves the queue, and its payout is held until a person releases it. A worker that looks the payout up between these two steps
-    also sees the hold, and sends nothing (`send_payouts`).
+    also sees the hold, and sends nothing (`send_payouts`). A payment to an account that was replaced by now is stopped, too: a worker
+    gives its amount back, and the next payout pays it.
     """
     now = context.now()
     waiting = await queued.read(context.pool, await rail.books.queued())
-    allowed = [each.payout_id for each in waiting if not await queued.must_wait(context.pool, each)]
-    stopped = [each for each in waiting if each.payout_id not in set(allowed)]
-    withdrawn = set(await rail.books.withdraw([each.payout_id for each in stopped]))
-    for each in stopped:
+    held = [each for each in waiting if await queued.must_wait(context.pool, each)]
+    replaced = [each for each in waiting if each not in held and await _is_replaced(context, each)]
+    stopped = {each.payout_id for each in (*held, *replaced)}
+    allowed = [each.payout_id for each in waiting if each.payout_id not in stopped]
+    withdrawn = set(await rail.books.withdraw(list(stopped)))
+    for each in held:
         if each.payout_id in withdrawn:
             await queued.hold(context.pool, each, now, rail.name)
     made = await rail.books.make(rail.format, now, effective, allowed)
     # A payout is sent when its payment is in a file. A worker records that at once.
-    await queued.look_up(context.pool, allowed if made else [], now, rail.name)
+    given_back = [each.payout_id for each in replaced if each.payout_id in withdrawn]
+    await queued.look_up(context.pool, [*(allowed if made else []), *given_back], now, rail.name)
     return made, len(withdrawn)
+
+
+async def _is_replaced(context: Context, payout: QueuedPayout) -> bool:
+    would = await holds.would(context.pool, payout.merchant_id, payout.payout_id, context.now())
+    return would is Release.GIVEN_BACK
 
 
 async def record_report(

@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 
-from cuota.core.payout.arrival import business_days_after, retry_at
+from cuota.core.payout.arrival import business_days_after, day_at_bank, retry_at
+from cuota.core.payout.calendar import next_business_day
 from cuota.core.payout.payout import PayoutStatus
-from cuota.db.payout import queued, sending
+from cuota.db.payout import holds, queued, sending
+from cuota.db.payout.holds import Release
 from cuota.db.payout.sending import DuePayout
 from cuota.flows.context import Context
 from cuota.flows.merchant.seal_bank_account import bound_to
 from cuota.flows.payout.settle_payouts import settle_payout
-from cuota.rails.bank.protocol import BankAnswer, BankOrder
+from cuota.rails.bank.protocol import BankAnswer, BankOrder, BankState
 from cuota.rails.bank.rails import BoundedBankRail
 from cuota.rails.bounded import SECONDS
 from cuota.rails.unavailable import RailUnavailable
@@ -26,6 +29,7 @@ NO_BANK_RAIL = "No bank rail is configured (CUOTA_BANK_RAIL): payouts are not se
 NEVER_ARRIVED = "the bank does not know this payout, although it was sent"
 CLAIMED = "another worker has claimed this payout"
 HELD = "the payout is held, and no bank knows it"
+REPLACED = "the bank account changed before the bank was asked"
 log = logging.getLogger("cuota.work")
 
 
@@ -59,9 +63,10 @@ async def _settle_one(context: Context, rail: BoundedBankRail | None, due: DuePa
         at = retry_at(due.tries, context.now())
         await sending.later(context.pool, due, at, str(problem)[:200])
         return
-    confirm_by = answer.confirm_by or business_days_after(due.arrival_date, asked.patience)
-    await sending.expect(context.pool, due, asked.name, confirm_by)
-    await settle_payout(context, due, answer)
+    arrival = answer.arrival_date or due.arrival_date
+    confirm_by = answer.confirm_by or business_days_after(arrival, asked.patience)
+    await sending.expect(context.pool, due, asked.name, confirm_by, arrival)
+    await settle_payout(context, replace(due, arrival_date=arrival), answer)
 
 
 async def _ask(
@@ -72,7 +77,8 @@ async def _ask(
     An earlier attempt may have reached the bank, so the payout is looked up before it is sent again. Only the rail of that attempt
     knows, also if the settings name another rail by now.
     """
-    if rail is None or due.status is not PayoutStatus.CREATED or due.tries > 1 or due.bank_rail != rail.name:
+    is_first = due.status is PayoutStatus.CREATED and due.tries == 1
+    if rail is None or not is_first or due.bank_rail != rail.name:
         for earlier in _rails_of(context, due):
             found = await earlier.find(due.payout_id, due.amount)
             if found is not None:
@@ -81,16 +87,33 @@ async def _ask(
             raise RailUnavailable(NEVER_ARRIVED)
         if rail is None:
             raise RailUnavailable(NO_BANK_RAIL)
-        await _stop_if_held(context, due, rail)
-    if due.bank_rail != rail.name and not await sending.assign(context.pool, due, rail.name):
-        raise RailUnavailable(CLAIMED)
+    # After an outage, the day of arrival that the payout has had since its closing may be over.
+    arrival = max(due.arrival_date, next_business_day(day_at_bank(context.now())))
+    if not is_first or due.bank_rail != rail.name or arrival != due.arrival_date:
+        if refused := await _refused_now(context, rail, due):
+            return rail, refused
+        if not await sending.assign(context.pool, due, rail.name, arrival):
+            raise RailUnavailable(CLAIMED)
     bound = bound_to(due.account_id)
-    return rail, await rail.send(
+    answer = await rail.send(
         BankOrder(
             due.payout_id, due.merchant_id, due.merchant_name, due.number, due.amount, due.currency,
-            context.vault.decrypt(due.routing, bound), context.vault.decrypt(due.account, bound), due.arrival_date,
+            context.vault.decrypt(due.routing, bound), context.vault.decrypt(due.account, bound), arrival,
         )
     )  # fmt: skip
+    return rail, replace(answer, arrival_date=answer.arrival_date or arrival)
+
+
+async def _refused_now(context: Context, rail: BoundedBankRail, due: DuePayout) -> BankAnswer | None:
+    """Return the refusal of a payout that no bank knows, if its account was replaced by now: the next payout pays its amount.
+
+    Raises RailUnavailable if the payout is held.
+    """
+    await _stop_if_held(context, due, rail)
+    would = await holds.would(context.pool, due.merchant_id, due.payout_id, context.now())
+    if would is Release.GIVEN_BACK:
+        return BankAnswer(BankState.REJECTED, due.amount, REPLACED)
+    return None
 
 
 async def _stop_if_held(context: Context, due: DuePayout, rail: BoundedBankRail) -> None:

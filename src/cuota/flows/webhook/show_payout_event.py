@@ -13,6 +13,8 @@ CANCELED = "canceled"
 
 def payout_members(facts: PayoutFacts, happened: Happened) -> dict[str, object]:
     """Return the members of a payout's event after the common ones. The status is the one that the event reports."""
+    is_created = happened.type == "payout.created"
+    arrival = facts.arrival_date if is_created else facts.sent_arrival or facts.arrival_date
     payout: dict[str, object] = {
         "payoutId": facts.payout_id,
         "number": facts.number,
@@ -20,7 +22,7 @@ def payout_members(facts: PayoutFacts, happened: Happened) -> dict[str, object]:
         "amount": decimal_from(facts.amount),
         "currency": facts.currency,
         "closedAt": timestamp(facts.closed_at),
-        "arrivalDate": facts.arrival_date.isoformat(),
+        "arrivalDate": arrival.isoformat(),
         "lineCount": facts.line_count,
         "bankAccount": {"last4": facts.last4},
     }

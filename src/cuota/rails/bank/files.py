@@ -78,7 +78,8 @@ class FileBankRail:
             state = BankState.RETURNED
         elif found.paid_at is not None or self._counts_as_paid(found):
             state = BankState.PAID
-        return BankAnswer(state, found.amount, found.reason, f"file {found.file_number}", _confirm_by(found))
+        named = f"file {found.file_number}"
+        return BankAnswer(state, found.amount, found.reason, named, _confirm_by(found), found.effective)
 
     def _counts_as_paid(self, found: Ordered) -> bool:
         if found.format != "nacha" or found.effective is None:

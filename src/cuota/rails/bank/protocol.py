@@ -48,6 +48,7 @@ class BankAnswer:
 
     `reason` says why an order was rejected or returned, such as the ACH code `R03`. `reference` is the bank's own reference.
     `confirm_by` is the last day on which the bank confirms this payment, if the rail's `patience` does not say it.
+    `arrival_date` is the day of payment, if the bank was asked for another one than the order's.
     """
 
     state: BankState
@@ -55,6 +56,7 @@ class BankAnswer:
     reason: str | None = None
     reference: str | None = None
     confirm_by: date | None = None
+    arrival_date: date | None = None
 
 
 class BankRail(Protocol):

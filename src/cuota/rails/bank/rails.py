@@ -54,5 +54,7 @@ def _read(answer: object, amount: int) -> BankAnswer:
     if answer.state in FINAL:
         clear = isinstance(answer.reason, str) and _REASON.fullmatch(answer.reason)
         reason = answer.reason if clear else UNKNOWN_REASON
-    confirm_by = answer.confirm_by if type(answer.confirm_by) is date else None
-    return BankAnswer(answer.state, amount, reason, reference and reference[:200], confirm_by)
+    confirm_by, arrival = (
+        day if type(day) is date else None for day in (answer.confirm_by, answer.arrival_date)
+    )
+    return BankAnswer(answer.state, amount, reason, reference and reference[:200], confirm_by, arrival)
