@@ -39,6 +39,8 @@ WRONG: dict[str, dict[str, Any]] = {
     "no algorithm that is accepted": {"id_token_signing_alg_values_supported": ["none", "HS256"]},
     "algorithms that are no list": {"id_token_signing_alg_values_supported": "RS256"},
     "no PKCE with S256": {"code_challenge_methods_supported": ["plain"]},
+    "PKCE as a number": {"code_challenge_methods_supported": 1},
+    "PKCE as a text": {"code_challenge_methods_supported": "S256"},
     "only a signed assertion as the client's proof": {
         "token_endpoint_auth_methods_supported": ["private_key_jwt"]
     },
@@ -51,6 +53,10 @@ def test_a_wrong_document_is_refused(change: dict[str, Any]) -> None:
     document = {name: value for name, value in {**RIGHT, **change}.items() if value is not None}
     with pytest.raises(RailUnavailable):
         read_metadata(document, HTTPS)
+
+
+def test_a_document_whose_pkce_methods_are_null_is_used_like_one_without_them() -> None:
+    assert read_metadata({**RIGHT, "code_challenge_methods_supported": None}, HTTPS)
 
 
 def test_a_correct_document_is_used() -> None:

@@ -58,7 +58,9 @@ def read_metadata(document: dict[str, Any], issuer: str) -> Metadata:
     for name, address in addresses.items():
         if (address or name in _ADDRESSES) and not _usable(address, issuer):
             raise RailUnavailable(f"the discovery document has no usable {name}")
-    if "S256" not in document.get("code_challenge_methods_supported", ["S256"]):
+    # Some providers write null instead of leaving the member out.
+    methods = document.get("code_challenge_methods_supported")
+    if methods is not None and not (isinstance(methods, list) and "S256" in methods):
         raise RailUnavailable("the provider does not support PKCE with S256")
     return Metadata(
         issuer=issuer,
