@@ -22,7 +22,7 @@ ALLOWED = {
     "reviews._ANSWERED": "the operator's list of reviews that ended, of all merchants",
     "reviews._COUNT": "the operator's count of waiting reviews, of all merchants",
     **dict.fromkeys(
-        (f"queues.{name}" for name in ("_EVENTS", "_WEBHOOKS", "_MESSAGES", "_ORDERS", "_CARD_REFUNDS", "_CARD_EVENTS", "_PAYOUTS", "_SETTLEMENT", "_SEARCH")),
+        (f"queues.{name}" for name in ("_EVENTS", "_WEBHOOKS", "_MESSAGES", "_ORDERS", "_CARD_REFUNDS", "_CARD_EVENTS", "_PAYOUTS", "_DISPUTES", "_ANSWERS", "_BATCHES", "_SETTLEMENT", "_SEARCH")),
         "the operator's count of waiting entries in a queue, of all merchants",
     ),
     "lanes._LANES": "a plain read that finds the receivers' queues of all merchants; each claim then names one merchant",

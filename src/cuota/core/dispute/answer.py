@@ -27,7 +27,7 @@ from cuota.core.refusal import Code, Refused
 
 def submit_evidence(order: Order, dispute: Dispute, evidence: Evidence, now: datetime) -> Outcome:
     """Add the merchant's evidence. The merchant can send more until the dispute is decided. Raises Refused."""
-    if dispute.status is DisputeStatus.OPEN and now >= dispute.respond_by:
+    if dispute.is_late(now):
         raise refuse_state(dispute, "The time to answer this dispute is over.")
     step = dispute_edge(dispute, "submit")
     changed = replace(dispute, status=step.after, submitted_at=now)

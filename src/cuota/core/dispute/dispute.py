@@ -159,6 +159,10 @@ class Dispute:
         """True until the dispute is closed."""
         return self.status is not DisputeStatus.CLOSED
 
+    def is_late(self, now: datetime) -> bool:
+        """Return whether the merchant has not answered, and cannot answer any more."""
+        return self.status is DisputeStatus.OPEN and now >= self.respond_by
+
     @property
     def due_at(self) -> datetime | None:
         """Return when the dispute's next scheduled work is due: the reminder, the deadline, or the closing."""

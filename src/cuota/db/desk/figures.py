@@ -37,7 +37,7 @@ FROM (SELECT created_at, status, amount FROM orders WHERE merchant_id = $1 ORDER
 WHERE o.created_at >= $2 GROUP BY 1 ORDER BY 1
 """
 _DISPUTES = """SELECT count(*) AS count, min(respond_by) AS respond_by FROM disputes
-    WHERE merchant_id = $1 AND status = 'open'"""
+    WHERE merchant_id = $1 AND status = 'open' AND respond_by > $2"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +101,9 @@ async def by_day(
     return [found.get(day, DayFigures(day)) for day in every]
 
 
-async def waiting(session: Session, merchant_id: UUID) -> Waiting:
-    """Return the work that waits for the merchant."""
-    disputes = await session.fetchrow(_DISPUTES, merchant_id)
+async def waiting(session: Session, merchant_id: UUID, now: datetime) -> Waiting:
+    """Return the work that waits for the merchant. A chargeback whose deadline is over waits for the card network."""
+    disputes = await session.fetchrow(_DISPUTES, merchant_id, now)
     assert disputes is not None
     return Waiting(
         disputes["count"], disputes["respond_by"], await webhooks.count_failing(session, merchant_id)

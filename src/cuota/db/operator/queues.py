@@ -26,6 +26,14 @@ _CARD_EVENTS = """SELECT merchant_id, count(*) AS waiting, min(try_at) AS since 
 _PAYOUTS = """SELECT merchant_id, count(*) AS waiting, min(try_at) AS since FROM payouts WHERE try_at <= $1
     GROUP BY merchant_id"""
 
+_DISPUTES = """SELECT merchant_id, count(*) AS waiting, min(due_at) AS since FROM disputes WHERE due_at <= $1
+    GROUP BY merchant_id"""
+# The card network has a deadline, so an answer counts until the processor has it. A retry waits for hours at most.
+_ANSWERS = """SELECT merchant_id, count(*) AS waiting, min(at) AS since FROM dispute_evidence
+    WHERE send_at <= $1::timestamptz + interval '1 day' GROUP BY merchant_id"""
+# Each merchant has one row.
+_BATCHES = "SELECT merchant_id, 1 AS waiting, close_at AS since FROM settlements WHERE close_at <= $1 ORDER BY close_at"
+
 
 def _readers(table: str, only: str = "TRUE") -> str:
     """Return the statement that counts the events after the position up to which `table` has read each merchant's feed."""
@@ -49,6 +57,9 @@ _DUE = {
     "card_refunds": _CARD_REFUNDS,
     "card_events": _CARD_EVENTS,
     "payouts": _PAYOUTS,
+    "disputes": _DISPUTES,
+    "chargeback_answers": _ANSWERS,
+    "batches": _BATCHES,
 }
 _BEHIND = {"events": _EVENTS, "settlement": _SETTLEMENT, "search": _SEARCH}
 

@@ -7,6 +7,7 @@ final.
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 from cuota.core.dispute import answer
 from cuota.core.dispute.close_dispute import close_dispute
@@ -58,7 +59,9 @@ def _next_step(context: Context, read: DisputedOrder) -> Outcome | None:
 
 def _open_step(context: Context, read: DisputedOrder, dispute: Dispute) -> Outcome | None:
     now = context.now()
-    late = now >= dispute.respond_by
-    if late and dispute.kind is DisputeKind.DISPUTE:
+    if not dispute.is_late(now):
+        return answer.remind(read.order, dispute, now)
+    if dispute.kind is DisputeKind.DISPUTE:
         return answer.decide(read.order, dispute, "expire", read.claims.zone, now, context.new_id)
-    return answer.remind(read.order, dispute, now)
+    # The card network decides. After its deadline, for example after an outage, a reminder would come too late.
+    return Outcome(order=read.order, disputes=(replace(dispute, reminded=True),), at=now)

@@ -62,7 +62,7 @@ def dispute_state(dispute: Dispute) -> PageContext:
     return {"word": word, "kind": kind}
 
 
-def next_words(dispute: Dispute) -> str:
+def next_words(dispute: Dispute, now: datetime) -> str:
     """Return a text with the next step and its deadline, or with the result of a closed dispute."""
     chargeback = dispute.kind is DisputeKind.CHARGEBACK
     if dispute.status is DisputeStatus.CLOSED:
@@ -78,7 +78,8 @@ def next_words(dispute: Dispute) -> str:
         return f"The side that lost may appeal until {when(dispute.appeal_by)}. Then the money moves."
     if dispute.status is DisputeStatus.OPEN:
         judge = "The card network decides" if chargeback else "Your provider decides"
-        return f"Answer by {when(dispute.respond_by)}: accept the dispute, or send evidence. {judge}. If you do not answer, you lose."
+        asked = f"Answer by {when(dispute.respond_by)}: accept the dispute, or send evidence. {judge}. If you do not answer, you lose."
+        return f"The time to answer is over. {judge}." if dispute.is_late(now) else asked
     if dispute.status is DisputeStatus.APPEALED:
         return "Your provider looks at everything once more. That decision is final."
     return (

@@ -124,19 +124,20 @@ def _page(
 ) -> Response:
     found, one = shown.found, shown.found.dispute
     may = desk.may(Action.ANSWER_DISPUTES)
-    answerable = may and one.status in ANSWERABLE
+    now = service_of(request).context.now()
+    answerable = may and one.status in ANSWERABLE and not one.is_late(now)
     values: PageContext = {
         **common(request, desk, f"Dispute about order {found.merchant_reference}", here=DISPUTES),
         "address": f"{DISPUTES}/{one.dispute_id}",
         "order": f"{PATH}/orders/{found.order_id}",
         "state": dispute_state(one),
-        "next": next_words(one),
+        "next": next_words(one, now),
         "facts": facts_of(one, found.currency, found.payment),
         "statements": statement_rows(one, shown.statements),
         "amount": money.shown(one.amount, found.currency),
         "can_answer": answerable,
         "asks_code": _steps_up(request, one) and not desk.fresh,
-        "can_appeal": may and can_appeal(one, service_of(request).context.now()),
+        "can_appeal": may and can_appeal(one, now),
         "values": desk.form,
         "files_again": bool(desk.files),
     }

@@ -31,7 +31,7 @@ async def home(request: Request, desk: Desk) -> Response:
     now = context.now()
     today = now.astimezone(ZoneInfo(ZONE)).replace(hour=0, minute=0, second=0, microsecond=0)
     found = await figures.orders(context.pool, desk.merchant_id, today, now)
-    waits = await figures.waiting(context.pool, desk.merchant_id)
+    waits = await figures.waiting(context.pool, desk.merchant_id, context.now())
     cards = _order_cards(found, today)
     if desk.may(Action.READ_PAYOUTS):
         cards.append(await _deposit(request, desk, now))

@@ -19,6 +19,9 @@ SHOWN = {
     "orders": ("Orders with an installment, a reminder or a deadline due now", 5 * _MINUTE),
     "card_refunds": ("Refunds to cards due now", 10 * _MINUTE),
     "card_events": ("Events of card processors to apply", 5 * _MINUTE),
+    "disputes": ("Disputes with a deadline that is over, or a reminder due now", 5 * _MINUTE),
+    "chargeback_answers": ("Answers to chargebacks that the card processor does not have", 60 * _MINUTE),
+    "batches": ("Merchants whose cutoff has passed", 5 * _MINUTE),
     "payouts": ("Payouts to send, or to ask the bank about", 60 * _MINUTE),
     "settlement": ("Movements without a settlement line", 5 * _MINUTE),
     "search": ("Orders not yet in the dashboards' search", 5 * _MINUTE),
@@ -35,7 +38,8 @@ async def queue_section(context: Context) -> PageContext:
     rows = [_row(context, found[name], *words) for name, words in SHOWN.items()]
     made = table("Queues", columns, rows, "")
     words = (
-        "Due entries that no process has claimed yet. Entries that wait for a later retry are not counted. While the background"
+        "Due entries that no process has claimed yet. Entries that wait for a later retry are not counted, except answers to"
+        " chargebacks, because the card network has a deadline. While the background"
         " jobs run, the oldest entry waits for only a few seconds."
     )
     made["texts"] = [words]
