@@ -23,13 +23,13 @@ _LINK = """SELECT link_id, person_id, ends_at, one_step FROM desk_links
 _USE_LINK = """UPDATE desk_links SET used_at = $3
     WHERE merchant_id = $1 AND link_id = $2 AND used_at IS NULL AND ends_at > $3 RETURNING person_id, one_step"""
 _MERCHANTS_WITH_MAIL = "SELECT DISTINCT merchant_id FROM desk_links WHERE mail_at <= $1"
-# This claims the mail. If this process dies, the mail is retried later.
+# This claims the mail. If this process dies, or the mail server does not answer, the mail is retried: soon at first, and then every hour.
 _MAIL = """WITH due AS MATERIALIZED (
     SELECT link_id FROM desk_links WHERE merchant_id = $1 AND mail_at <= $2 ORDER BY mail_at LIMIT $4 FOR UPDATE SKIP LOCKED
 )
-UPDATE desk_links l SET mail_at = $3, tries = tries + 1 FROM due
+UPDATE desk_links l SET mail_at = $3::timestamptz + least(tries, 120) * interval '30 seconds', tries = least(tries + 1, 1000) FROM due
     WHERE l.merchant_id = $1 AND l.link_id = due.link_id AND l.mail_at <= $2
-    RETURNING l.merchant_id, l.link_id, l.person_id, l.ends_at, l.tries"""
+    RETURNING l.merchant_id, l.link_id, l.person_id, l.ends_at"""
 _MAILED = "UPDATE desk_links SET mail_at = NULL WHERE merchant_id = $1 AND link_id = $2"
 _OPEN = """INSERT INTO desk_sessions
     (merchant_id, session_hash, session_id, person_id, created_at, seen_at, ends_at, proved_at, one_step, browser, address)
@@ -74,7 +74,6 @@ class Link:
     person_id: UUID
     ends_at: datetime
     one_step: bool = False
-    tries: int = 0
     emergency: bool = False
 
 
@@ -160,13 +159,10 @@ async def claim_mail(
 ) -> list[tuple[UUID, Link]]:
     """Claim at most `limit` links whose mail is due, with their merchants, in random order of the merchants.
 
-    Links that are not reported by `mailed` are due again when the lease ends.
+    Links that are not reported by `mailed` are due again when the lease ends, or later after several tries.
     """
     rows = await claim_across(session, _MERCHANTS_WITH_MAIL, _MAIL, now, lease, limit)
-    return [
-        (row["merchant_id"], Link(row["link_id"], row["person_id"], row["ends_at"], tries=row["tries"]))
-        for row in rows
-    ]
+    return [(row["merchant_id"], Link(row["link_id"], row["person_id"], row["ends_at"])) for row in rows]
 
 
 async def mailed(session: Session, merchant_id: UUID, link_id: UUID) -> None:

@@ -16,16 +16,17 @@ _ADD_LINK = """INSERT INTO operator_links (link_id, person_id, created_at, ends_
     SELECT $1, $2, $3, $4, $5, $6, $9
     WHERE (SELECT count(*) FROM operator_links WHERE person_id = $2 AND created_at > $7
         AND used_at IS NULL AND ends_at > $3) < $8 RETURNING link_id"""
-_LINK = """SELECT link_id, person_id, ends_at, one_step, tries, emergency FROM operator_links
+_LINK = """SELECT link_id, person_id, ends_at, one_step, emergency FROM operator_links
     WHERE link_id = $1 AND used_at IS NULL AND ends_at > $2"""
 _USE_LINK = """UPDATE operator_links SET used_at = $2 WHERE link_id = $1 AND used_at IS NULL AND ends_at > $2
     RETURNING one_step"""
-# This claims the mail. If this process dies, the mail is retried later.
+# As for the links of merchants' people (db/desk/sessions.py).
 _MAIL = """WITH due AS MATERIALIZED (
     SELECT link_id FROM operator_links WHERE mail_at <= $1 ORDER BY mail_at LIMIT $3 FOR UPDATE SKIP LOCKED
 )
-UPDATE operator_links l SET mail_at = $2, tries = tries + 1 FROM due WHERE l.link_id = due.link_id AND l.mail_at <= $1
-    RETURNING l.link_id, l.person_id, l.ends_at, l.tries"""
+UPDATE operator_links l SET mail_at = $2::timestamptz + least(tries, 120) * interval '30 seconds', tries = least(tries + 1, 1000)
+    FROM due WHERE l.link_id = due.link_id AND l.mail_at <= $1
+    RETURNING l.link_id, l.person_id, l.ends_at"""
 _MAILED = "UPDATE operator_links SET mail_at = NULL WHERE link_id = $1"
 _OPEN = """INSERT INTO operator_sessions
     (session_hash, session_id, person_id, created_at, seen_at, ends_at, proved_at, one_step, browser, address)
@@ -102,7 +103,7 @@ async def use_link(session: Session, link_id: UUID, now: datetime) -> bool | Non
 async def claim_mail(session: Session, now: datetime, lease: timedelta, limit: int) -> list[Link]:
     """Claim at most `limit` links whose mail is due. Links that are not reported by `mailed` are due again when the lease ends."""
     rows = await session.fetch(_MAIL, now, now + lease, limit)
-    return [Link(row["link_id"], row["person_id"], row["ends_at"], tries=row["tries"]) for row in rows]
+    return [Link(row["link_id"], row["person_id"], row["ends_at"]) for row in rows]
 
 
 async def mailed(session: Session, link_id: UUID) -> None:

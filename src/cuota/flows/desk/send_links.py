@@ -13,11 +13,10 @@ from cuota.db.desk import people, sessions
 from cuota.db.desk.sessions import Link
 from cuota.db.merchant import merchants
 from cuota.flows.context import Context, utc_now
-from cuota.flows.desk.sign_in import LINK_LIFE, link_address
+from cuota.flows.desk.sign_in import link_address
 from cuota.rails.bounded import MESSAGE_SECONDS
 from cuota.rails.unavailable import RailUnavailable
 
-TRIES = 10
 # All mails of a batch are sent at the same time.
 BATCH = 8
 AGAIN = timedelta(seconds=30)
@@ -43,7 +42,7 @@ async def at_the_same_time(sending: Iterable[Awaitable[None]]) -> None:
 async def _send(context: Context, merchant_id: UUID, link: Link) -> None:
     merchant = await merchants.read(context.pool, merchant_id)
     person = await people.read(context.pool, merchant_id, link.person_id)
-    if person is None or merchant is None or link.ends_at <= utc_now() or link.tries > TRIES:
+    if person is None or merchant is None or link.ends_at <= utc_now():
         await sessions.mailed(context.pool, merchant_id, link.link_id)
         return
     address = link_address(context, merchant_id, link.link_id)
@@ -65,8 +64,20 @@ def link_text(address: str, whose: str, link: Link, *, new: bool) -> str:
         if new
         else f"Open this link to sign in to the dashboard of {whose}:"
     )
-    life = "7 days" if link.ends_at - utc_now() > LINK_LIFE else "15 minutes"
+    life = life_words(link.ends_at - utc_now())
     return (
         f"{first}\n\n{address}\n\nThe link works once, for {life}. If you did not ask for this link, ignore this mail: without the"
         " link and your authenticator app, nobody signs in."
     )
+
+
+def life_words(left: timedelta) -> str:
+    """Return how long a link still works: `7 days`, `30 hours`, `15 minutes`. The mail may be late."""
+    if left >= timedelta(days=2):
+        return f"{(left + timedelta(hours=1)) // timedelta(days=1)} days"
+    size, word = (
+        (timedelta(hours=1), "hour") if left >= timedelta(hours=1) else (timedelta(minutes=1), "minute")
+    )
+    # A mail is sent some seconds after its link was made.
+    count = left // size if word == "hour" else -(-left // size)
+    return f"{count} {word}{'' if count == 1 else 's'}"

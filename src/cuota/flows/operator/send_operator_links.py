@@ -8,7 +8,7 @@ from cuota.core.message import Message
 from cuota.db.desk.sessions import Link
 from cuota.db.operator import operator_sessions, operators
 from cuota.flows.context import Context, utc_now
-from cuota.flows.desk.send_links import AGAIN, BATCH, TRIES, at_the_same_time, link_text
+from cuota.flows.desk.send_links import AGAIN, BATCH, at_the_same_time, link_text
 from cuota.flows.operator.operator_sign_in import operator_link_address
 from cuota.rails.unavailable import RailUnavailable
 
@@ -25,7 +25,7 @@ async def send_operator_links(context: Context) -> int:
 async def _send(context: Context, link: Link) -> None:
     brand = context.settings.brand_name
     person = await operators.read(context.pool, link.person_id)
-    if person is None or link.ends_at <= utc_now() or link.tries > TRIES:
+    if person is None or link.ends_at <= utc_now():
         await operator_sessions.mailed(context.pool, link.link_id)
         return
     address, name = operator_link_address(context, link.link_id), f"{brand}, for its operator"
