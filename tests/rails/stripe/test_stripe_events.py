@@ -130,7 +130,8 @@ async def test_events_about_other_payments_are_ignored(
 async def test_undelivered_events_are_listed_oldest_first_from_every_page(
     processor: StripeProcessor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cuota.rails.card.stripe.PAGE", 2)
+    monkeypatch.setattr("cuota.rails.card.stripe_listing.PAGE", 2)
+    monkeypatch.setattr("cuota.rails.card.stripe_listing.MOST_PAGES", 100)
     since = datetime.now(UTC) - timedelta(seconds=1)
     charges = [await paid(processor) for _ in range(3)]
     assert (await processor.rail.refund(refund_of(charges[0], 10_00))).approved
@@ -148,6 +149,36 @@ async def test_undelivered_events_are_listed_oldest_first_from_every_page(
     again = {event.event_id for event in await processor.rail.events_since(since)}
     assert {event.event_id for event in events} <= again
     assert CardRails(processor.rail).active.name == "stripe"
+
+
+async def test_of_many_events_a_call_returns_the_oldest_and_the_next_calls_the_rest(
+    processor: StripeProcessor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cuota.rails.card.stripe_listing.PAGE", 2)
+    monkeypatch.setattr("cuota.rails.card.stripe_listing.MOST_PAGES", 2)
+    asked = await paid(processor)
+    intent = (await intent_of(processor, asked))["id"]
+    # Other tests of this stand-in must not see these events, which are in the future.
+    ledger = processor.stand_in.ledger
+    monkeypatch.setattr(ledger, "events", list(ledger.events))
+    begin = datetime.now(UTC) + timedelta(days=1)
+    ids = []
+    for number in range(-1, 11):
+        dispute = {"id": f"dp_{number}", "amount": 1, "metadata": {}, "payment_intent": intent}
+        event = ledger.happened("charge.dispute.updated", dispute)
+        event["created"] = int(begin.timestamp()) + number
+        ids.append(event["id"])
+    seen: list[str] = []
+    since = begin
+    for _ in range(20):
+        events = await processor.rail.events_since(since)
+        assert 1 <= len(events) <= 4
+        assert [event.at for event in events] == sorted(event.at for event in events)
+        seen += [event.event_id for event in events if event.event_id not in seen]
+        if events[-1].at <= since:
+            break
+        since = events[-1].at
+    assert seen == ids[1:]
 
 
 async def test_a_dispute_is_not_lost_while_stripe_does_not_answer(processor: StripeProcessor) -> None:

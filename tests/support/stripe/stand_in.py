@@ -186,18 +186,23 @@ class StandIn:
         """GET /v1/events: the events of localstripe and of this stand-in, newest first."""
         _, made = await self.upstream.call("GET", "/v1/events", [("limit", "100000")])
         wanted = {text for name, text in given.items() if name.startswith("types[")}
-        since = int(given.get("created[gte]", "0"))
+        since, until = int(given.get("created[gte]", "0")), int(given.get("created[lt]", str(2**62)))
         found = [
             event
             for event in sorted(
                 [*made["data"], *self.ledger.events], key=lambda event: -int(event["created"])
             )
-            if event["created"] >= since and (not wanted or event["type"] in wanted)
+            if since <= event["created"] < until and (not wanted or event["type"] in wanted)
         ]
         ids = [event["id"] for event in found]
         start = ids.index(given["starting_after"]) + 1 if "starting_after" in given else 0
         limit = int(given.get("limit", "10"))
         more = start + limit < len(found)
+        if "ending_before" in given:
+            # The page that ends before this event. It is in the same order, and "more" are the newer events.
+            end = ids.index(given["ending_before"])
+            start, limit = max(0, end - limit), min(limit, end)
+            more = start > 0
         return {"object": "list", "url": "/v1/events", "has_more": more, "data": found[start : start + limit]}
 
     async def deliver(self, url: str) -> list[int]:

@@ -20,6 +20,7 @@ _CLAIM = """UPDATE card_rails SET due_at = $2::timestamptz + $5, checked_at = $3
     RETURNING name, coalesce(newest_event_at, least(reconciled_until, $3)) AS since"""
 _MOVED = """UPDATE card_rails SET reconciled_until = greatest(reconciled_until, $2),
     newest_event_at = greatest(newest_event_at, $3), problem = NULL WHERE name = $1"""
+_ADVANCED = "UPDATE card_rails SET newest_event_at = greatest(newest_event_at, $2) WHERE name = $1"
 _FAILED = "UPDATE card_rails SET problem = $2 WHERE name = $1"
 _SOON = "UPDATE card_rails SET due_at = least(due_at, $1)"
 
@@ -42,6 +43,11 @@ async def claim(session: Session, names: list[str], now: datetime, real: datetim
 async def fetched(session: Session, name: str, until: datetime, newest: datetime) -> None:
     """Record that all events up to `until` are stored. `newest` is the time of the newest one, by the processor's clock."""
     await session.fetchrow(_MOVED, name, until, newest)
+
+
+async def advanced(session: Session, name: str, newest: datetime) -> None:
+    """Record that all events up to `newest` are stored, by the processor's clock, and that there are more."""
+    await session.fetchrow(_ADVANCED, name, newest)
 
 
 async def failed(session: Session, name: str, problem: str) -> None:

@@ -211,7 +211,10 @@ class CardRail(Protocol):
         ...
 
     async def events_since(self, since: datetime) -> Sequence[CardEvent]:
-        """Return every event since that time, oldest first, because some may never have been delivered."""
+        """Return the events since that time, oldest first, because some may never have been delivered.
+
+        If there are too many for one call, return the oldest ones, at least one: the service then asks from the last of them on.
+        """
         ...
 
     async def forget(self, consumer_id: UUID) -> None:

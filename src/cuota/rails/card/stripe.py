@@ -35,7 +35,6 @@ from cuota.rails.card.stripe_calls import (
     Connections,
     Json,
     SpentKey,
-    all_of,
     answered,
     client,
     first_of,
@@ -43,9 +42,10 @@ from cuota.rails.card.stripe_calls import (
 from cuota.rails.card.stripe_customers import StripeCustomers
 from cuota.rails.card.stripe_declines import ABANDONED, FAILED, error_of, reason_of, refused
 from cuota.rails.card.stripe_disputes import answer_dispute
-from cuota.rails.card.stripe_events import TYPES, card_event, card_of
+from cuota.rails.card.stripe_events import card_event, card_of
 from cuota.rails.card.stripe_fields import card_fields
 from cuota.rails.card.stripe_intents import answer_of, ids_of, intent_params
+from cuota.rails.card.stripe_listing import earliest_events
 from cuota.rails.card.stripe_refunds import refund_once
 from cuota.rails.settings import RailSettings
 from cuota.rails.stores import Clock, RailDatabase, RailVault
@@ -234,14 +234,8 @@ class StripeCardRail:
         return metadata
 
     async def events_since(self, since: datetime) -> Sequence[CardEvent]:
-        """List Stripe's events, which it keeps for 30 days."""
-        listed = await all_of(
-            self._stripe.v1.events.list_async(
-                {"created": {"gte": int(since.timestamp())}, "types": list(TYPES), "limit": PAGE}
-            )
-        )
-        read = [await card_event(event, self._metadata_of) for event in reversed(listed)]
-        return [event for event in read if event is not None]
+        """List the earliest of Stripe's events since that time. Stripe keeps events for 30 days."""
+        return await earliest_events(self._stripe, since, self._metadata_of)
 
 
 def _parts(token: str) -> tuple[str, str]:
