@@ -46,7 +46,9 @@ class Mails:
 async def passes(own: Own, table: str, time: timedelta) -> None:
     """Let time pass for the links. Links live by the real clock, so their times are moved back."""
     async with own.owner() as owner:
-        await owner.execute(f"UPDATE {table} SET mail_at = mail_at - $1::interval, ends_at = ends_at - $1::interval", time)
+        await owner.execute(
+            f"UPDATE {table} SET mail_at = mail_at - $1::interval, ends_at = ends_at - $1::interval", time
+        )
 
 
 @pytest.mark.parametrize("team", ["desk_links", "operator_links"])
