@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
+from typing import TypeVar
+from uuid import UUID
 
 from cuota.commands.common import acting, changes, one_line, run, show
 from cuota.commands.parsers import Add
@@ -31,6 +34,7 @@ from cuota.flows.operator.emergency_link import make_emergency_link
 from cuota.flows.operator.operator_sign_in import make_operator_link
 
 MOST_LOGGED = 10_000
+EntryT = TypeVar("EntryT", OperatorEntry, Entry)
 SANDBOX_LINK_LIFE = timedelta(days=1)
 _SANDBOX_ONLY = (
     "`cuota desk link` works only in the sandbox. In production, invite the first owner with `cuota desk invite`; the link then"
@@ -163,10 +167,19 @@ def show_log(options: argparse.Namespace) -> int:
     """`cuota desk log`: the operator's log, or with --merchant the merchant's own audit log."""
 
     async def flow(context: Context) -> list[OperatorEntry] | list[Entry]:
+        pool, action = context.pool, options.action
         if options.merchant is None:
-            return await operator_log.page(context.pool, BEYOND, options.limit, action=options.action)
+            return await _newest(
+                options.limit,
+                lambda before, limit: operator_log.page(pool, before, limit, action=action),
+                lambda before: operator_log.last_scanned(pool, before),
+            )
         merchant_id = (await find_merchant(context, options.merchant)).merchant_id
-        return await audit.page(context.pool, merchant_id, BEYOND, options.limit, action=options.action)
+        return await _newest(
+            options.limit,
+            lambda before, limit: audit.page(pool, merchant_id, before, limit, action=action),
+            lambda before: audit.last_scanned(pool, merchant_id, before),
+        )
 
     found = run(flow)
     facts = [
@@ -178,6 +191,20 @@ def show_log(options: argparse.Namespace) -> int:
     ]  # fmt: skip
     show(options, facts, [_log_line(each) for each in found] or ["The log is empty."])
     return 0
+
+
+async def _newest(
+    limit: int,
+    page: Callable[[UUID, int], Awaitable[list[EntryT]]],
+    last_scanned: Callable[[UUID], Awaitable[UUID | None]],
+) -> list[EntryT]:
+    """Return the newest entries of a log. A page reads a limited number of entries, and few of them may match."""
+    found: list[EntryT] = []
+    before: UUID | None = BEYOND
+    while before is not None and len(found) < limit:
+        found += await page(before, limit - len(found))
+        before = await last_scanned(before)
+    return found
 
 
 def _log_line(each: OperatorEntry | Entry) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from cuota.db.pool import SESSION
+from cuota.db.session import Session
 from support.own_service import Own
 
 # A row counts each time that a statement reads it.
@@ -26,6 +29,19 @@ async def rows_read(own: Own, sql: str, *values: object) -> int:
         await connection.fetch(sql, *values)
         await connection.fetchval("SELECT pg_stat_force_next_flush()")
         await connection.fetchval("SELECT 1")
+    return await _total(own) - before
+
+
+async def rows_read_by(own: Own, read: Callable[[Session], Awaitable[object]]) -> int:
+    """Delete the statistics, call `read` with a session of the service, and return how many rows it read in all tables."""
+    async with own.owner() as connection:
+        for statement in _FORGET:
+            await connection.execute(statement)
+    before = await _total(own)
+    async with own.context.pool.session() as session:
+        await read(session)
+        await session.fetchval("SELECT pg_stat_force_next_flush()")
+        await session.fetchval("SELECT 1")
     return await _total(own) - before
 
 

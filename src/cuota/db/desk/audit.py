@@ -15,13 +15,17 @@ _ADD = """INSERT INTO audit_log
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12::text::json, $13::text::json)"""
 _COLUMNS = """entry_id, at, person_id, actor, role, address, action, order_id, subject, reason, before::text AS before,
     after::text AS after"""
-# A search reads at most this many entries, so that a long log costs a request no more than a short one.
+# A page reads at most this many entries, however few of them match, and then says where the next page begins.
 SCANNED = 20_000
 _PAGE = f"""SELECT {_COLUMNS} FROM (SELECT * FROM audit_log WHERE merchant_id = $1 AND entry_id < $2
-            AND ($3::uuid IS NULL OR order_id = $3) ORDER BY entry_id DESC LIMIT {SCANNED}) newest
-    WHERE ($4 = '' OR starts_with(action, $4))
-        AND ($5 = '' OR strpos(lower(actor), $5) > 0)
-    ORDER BY entry_id DESC LIMIT $6"""
+            ORDER BY entry_id DESC LIMIT {SCANNED}) newest
+    WHERE ($3 = '' OR starts_with(action, $3))
+        AND ($4 = '' OR strpos(lower(actor), $4) > 0)
+    ORDER BY entry_id DESC LIMIT $5"""
+_LAST_SCANNED = f"""SELECT entry_id FROM audit_log WHERE merchant_id = $1 AND entry_id < $2
+    ORDER BY entry_id DESC OFFSET {SCANNED - 1} LIMIT 1"""
+_OF_ORDER = f"""SELECT {_COLUMNS} FROM audit_log WHERE merchant_id = $1 AND order_id = $2
+    ORDER BY entry_id DESC LIMIT $3"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +59,25 @@ async def add(session: Session, merchant_id: UUID, entry: Entry) -> None:
 
 
 async def page(
-    session: Session,
-    merchant_id: UUID,
-    before: UUID,
-    limit: int,
-    *,
-    order_id: UUID | None = None,
-    action: str = "",
-    actor: str = "",
+    session: Session, merchant_id: UUID, before: UUID, limit: int, *, action: str = "", actor: str = ""
 ) -> list[Entry]:
     """Return entries with an id below `before`, newest first.
 
     `action` is the beginning of the action's name, `actor` a part of the actor's name or address, in lower case.
     """
-    rows = await session.fetch(_PAGE, merchant_id, before, order_id, action, actor, limit)
+    rows = await session.fetch(_PAGE, merchant_id, before, action, actor, limit)
     return [_entry(row) for row in rows]
+
+
+async def last_scanned(session: Session, merchant_id: UUID, before: UUID) -> UUID | None:
+    """Return the id of the last entry that a page below `before` reads, or None if the page reads the log to its end."""
+    row = await session.fetchrow(_LAST_SCANNED, merchant_id, before)
+    return None if row is None else row["entry_id"]
+
+
+async def of_order(session: Session, merchant_id: UUID, order_id: UUID, limit: int) -> list[Entry]:
+    """Return the newest entries about an order, newest first."""
+    return [_entry(row) for row in await session.fetch(_OF_ORDER, merchant_id, order_id, limit)]
 
 
 def _entry(row: Any) -> Entry:

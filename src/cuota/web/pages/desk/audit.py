@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from urllib.parse import urlencode
+from uuid import UUID
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -53,12 +54,15 @@ async def audit(request: Request, desk: Desk) -> Response:
         before = guid(given["before"]) if "before" in given else BEYOND
     except Refused:
         before = BEYOND
-    found = await log.page(
-        service_of(request).context.pool, desk.merchant_id, before, A_PAGE + 1, action=action, actor=actor
-    )
+    pool = service_of(request).context.pool
+    found = await log.page(pool, desk.merchant_id, before, A_PAGE + 1, action=action, actor=actor)
     entries = found[:A_PAGE]
     query = {name: value for name, value in (("action", action), ("person", actor)) if value}
-    following = urlencode({**query, "before": str(entries[-1].entry_id)}) if len(found) > A_PAGE else None
+    if len(found) > A_PAGE:
+        last: UUID | None = entries[-1].entry_id
+    else:
+        last = await log.last_scanned(pool, desk.merchant_id, before) if query else None
+    following = urlencode({**query, "before": str(last)}) if last else None
     shown: PageContext = {
         **common(request, desk, "Audit log", here=f"{PATH}/audit"),
         "rows": [_row(each) for each in entries],

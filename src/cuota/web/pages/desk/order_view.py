@@ -16,7 +16,6 @@ from cuota.core.order.order import Order, Status
 from cuota.db.desk import audit, webhooks
 from cuota.db.desk import orders as listing
 from cuota.db.desk.audit import Entry
-from cuota.db.desk.orders import BEYOND
 from cuota.db.order import orders, story
 from cuota.db.order.documents import decode
 from cuota.db.order.story import Charged, Story
@@ -51,7 +50,7 @@ async def order_values(request: Request, desk: Desk, order_id: UUID) -> PageCont
     listed = await listing.rows(pool, desk.merchant_id, [order_id])
     if record is None or found is None or not listed:
         return None
-    entries = await audit.page(pool, desk.merchant_id, BEYOND, _MOST_ENTRIES, order_id=order_id)
+    entries = await audit.of_order(pool, desk.merchant_id, order_id, _MOST_ENTRIES)
     deliveries: list[PageContext] = []
     if desk.may(Action.READ_WEBHOOKS):
         deliveries = [

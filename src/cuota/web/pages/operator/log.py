@@ -57,7 +57,11 @@ async def log(request: Request, desk: OperatorDesk) -> Response:
     entries = found[:A_PAGE]
     named = (("action", action), ("person", actor), ("about", str(about) if about else ""))
     query = {name: value for name, value in named if value}
-    following = urlencode({**query, "before": str(entries[-1].entry_id)}) if len(found) > A_PAGE else None
+    if len(found) > A_PAGE:
+        last: UUID | None = entries[-1].entry_id
+    else:
+        last = await operator_log.last_scanned(pool, before, about) if query else None
+    following = urlencode({**query, "before": str(last)}) if last else None
     shown: PageContext = {
         **common(request, desk, "Log", here=f"{PATH}/log"),
         "rows": [_row(each) for each in entries],
