@@ -11,8 +11,10 @@ from cuota.db.session import Session
 from cuota.db.webhook.deleted_deliveries import MAY_LACK
 from cuota.db.webhook.events import OWN_ADDRESS
 
-# A backlog may be long, so only this many waiting deliveries are read.
-LOOKED_AT = 5000
+# The count of the failing deliveries stops here for each receiver.
+MOST_COUNTED = 1000
+# The newest deliveries of an order that are listed. An order may have thousands of events.
+MOST_OF_ORDER = 200
 DELETED = "deleted"
 """The state that is shown for an old event if all of its deliveries were deleted."""
 
@@ -22,16 +24,20 @@ _OF_ORDER = f"""SELECT e.order_id, e.sequence, COALESCE(d.receiver, '{OWN_ADDRES
         d.settled_at, e.type
     FROM events e LEFT JOIN deliveries d ON d.merchant_id = $1 AND d.order_id = e.order_id AND d.sequence = e.sequence
     WHERE e.merchant_id = $1 AND e.order_id = $2 AND (d.state IS NOT NULL OR {MAY_LACK})
-    ORDER BY e.sequence, d.receiver LIMIT 200"""
+    ORDER BY e.sequence DESC, d.receiver DESC LIMIT {MOST_OF_ORDER + 1}"""
+# The merchant's receivers. A removed endpoint gets no deliveries any more.
+_RECEIVERS = f"""(SELECT w.endpoint_id AS receiver FROM webhook_endpoints w WHERE w.merchant_id = $1 AND w.state <> 'deleted'
+        UNION ALL SELECT '{OWN_ADDRESS}'::uuid) r"""
+# The index deliveries_failing contains only these, by receiver. So no backlog of another receiver is read.
+_OF_RECEIVER = """FROM deliveries n WHERE n.merchant_id = $1 AND n.receiver = r.receiver AND n.state = 'pending' AND n.failed > 0
+        ORDER BY n.receiver, n.try_at, n.position"""
 # Payouts also have events. They are in the same feed, with the payout's id as `order_id`.
 _FAILING = f"""SELECT d.order_id, d.sequence, d.receiver, d.url, d.state, d.tries, d.failed, d.try_at, d.settled_at, e.type
-    FROM (SELECT * FROM deliveries WHERE merchant_id = $1 AND state = 'pending'
-        ORDER BY receiver, host, try_at, position LIMIT {LOOKED_AT}) d
+    FROM {_RECEIVERS} CROSS JOIN LATERAL (SELECT * {_OF_RECEIVER} LIMIT $2) d
         LEFT JOIN events e ON e.merchant_id = $1 AND e.order_id = d.order_id AND e.sequence = d.sequence
-    WHERE d.failed > 0 ORDER BY d.try_at, d.position LIMIT $2"""
-_FAILING_AT = _FAILING.replace("state = 'pending'", "state = 'pending' AND receiver = $3")
-_COUNT = f"""SELECT count(*) AS count FROM (SELECT failed FROM deliveries WHERE merchant_id = $1 AND state = 'pending'
-    ORDER BY receiver, host, try_at, position LIMIT {LOOKED_AT}) d WHERE d.failed > 0"""
+    ORDER BY d.try_at, d.position LIMIT $2"""
+_FAILING_AT = _FAILING.replace(_RECEIVERS, "(SELECT $3::uuid AS receiver) r")
+_COUNT = f"""SELECT count(*) AS count FROM {_RECEIVERS} CROSS JOIN LATERAL (SELECT 1 {_OF_RECEIVER} LIMIT {MOST_COUNTED}) d"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +57,8 @@ class ShownDelivery:
 
 
 async def of_order(session: Session, merchant_id: UUID, order_id: UUID) -> list[ShownDelivery]:
-    """Return the deliveries of an order's events."""
-    return [_delivery(row) for row in await session.fetch(_OF_ORDER, merchant_id, order_id)]
+    """Return the deliveries of an order's events, the oldest first. If there are more than MOST_OF_ORDER, return one more of the newest."""
+    return [_delivery(row) for row in reversed(await session.fetch(_OF_ORDER, merchant_id, order_id))]
 
 
 async def failing(
@@ -65,7 +71,7 @@ async def failing(
 
 
 async def count_failing(session: Session, merchant_id: UUID) -> int:
-    """Count the deliveries that have failed and will be retried, among the first LOOKED_AT waiting deliveries."""
+    """Count the deliveries that have failed and will be retried, at most MOST_COUNTED for each receiver."""
     row = await session.fetchrow(_COUNT, merchant_id)
     return 0 if row is None else int(row["count"])
 

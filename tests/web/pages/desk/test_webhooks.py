@@ -100,3 +100,44 @@ async def test_an_event_whose_deliveries_were_deleted_is_still_listed_and_can_be
         page = await staff.open(address)
         page = await staff.press(page.answer.url.path.rpartition("/")[2])
         assert "Nothing was sent" in page.text
+
+
+async def test_the_failing_deliveries_are_not_hidden_by_the_backlog_of_a_paused_endpoint(
+    staff: Staff,
+) -> None:
+    shop = staff.shop
+    paused = (await shop.http.post("/webhook-endpoints", json={"url": "http://127.0.0.1:9/paused"})).json()
+    await failed_event(shop)
+    # The pause lasted for thousands of events. The ids of endpoints increase, so the paused one comes first.
+    pool = shop.service.context.pool
+    await pool.fetch(
+        """INSERT INTO deliveries (merchant_id, order_id, sequence, receiver, position, url, host, state, try_at, created_at)
+            SELECT merchant_id, gen_random_uuid(), 1, receiver, position + n, url, host, 'pending', try_at, created_at
+            FROM deliveries, generate_series(1, 6000) n WHERE merchant_id = $1 AND receiver = $2 AND sequence = 1""",
+        shop.merchant_id,
+        UUID(paused["id"]),
+    )
+    await pool.fetch(
+        "UPDATE deliveries SET failed = 0 WHERE merchant_id = $1 AND receiver = $2",
+        shop.merchant_id,
+        UUID(paused["id"]),
+    )
+    await staff.enter()
+    assert "Failing webhooks 1" in (await staff.open("/desk")).text
+    page = await staff.open("/desk/webhooks")
+    assert "Failed once" in page.text
+    assert "Nothing fails" not in page.text
+
+
+async def test_an_order_with_very_many_deliveries_lists_the_newest_and_says_so(staff: Staff) -> None:
+    order = await failed_event(staff.shop)
+    await staff.service.context.pool.fetch(
+        """INSERT INTO deliveries (merchant_id, order_id, sequence, receiver, position, url, host, state, created_at)
+            SELECT d.merchant_id, d.order_id, d.sequence, gen_random_uuid(), d.position, 'http://many.example/', 'many.example',
+                'delivered', d.created_at FROM deliveries d, generate_series(1, 200) n WHERE d.order_id = $1 AND d.sequence = 1""",
+        UUID(order["orderId"]),
+    )
+    await staff.enter()
+    page = await staff.open(f"/desk/orders/{order['orderId']}")
+    assert "Only the newest 200 deliveries of this order are listed." in page.text
+    assert "order.approved" in page.answer.text.partition("hooks-title")[2].partition("time-title")[0]

@@ -115,6 +115,7 @@ async def _page(
         "asks_code": not desk.fresh,
         "tested": tested,
         "rows": [delivery_row(each) for each in failing],
+        "most": SHOWN,
         "values": {"url": found.url, "description": found.description},
     }
     if errors:

@@ -13,6 +13,7 @@ from cuota.core.dates import day
 from cuota.core.desk.role import Action
 from cuota.db.desk import approvals, figures
 from cuota.db.desk.figures import NEWEST, OrderFigures, Waiting
+from cuota.db.desk.webhooks import MOST_COUNTED
 from cuota.db.payout import balance
 from cuota.web.pages.desk.chart import HEIGHT, WIDTH, bars
 from cuota.web.pages.desk.view import ZONE, common, day_of
@@ -125,6 +126,7 @@ async def _deposit(request: Request, desk: Desk, now: datetime) -> PageContext:
 def _waiting_cards(desk: Desk, waits: Waiting) -> list[PageContext]:
     deadline = f"first answer due {day_of(waits.respond_by)}" if waits.respond_by else "nothing to answer"
     failing = "retried automatically" if waits.webhooks else "all were delivered"
+    count = f"{waits.webhooks:,}{' or more' if waits.webhooks >= MOST_COUNTED else ''}"
     webhooks = f"{PATH}/webhooks" if desk.may(Action.READ_WEBHOOKS) else None
     return [
         _card(
@@ -134,5 +136,5 @@ def _waiting_cards(desk: Desk, waits: Waiting) -> list[PageContext]:
             f"{PATH}/disputes?view=open" if desk.may(Action.READ_DISPUTES) else None,
             "bad" if waits.disputes else "",
         ),
-        _card("Failing webhooks", f"{waits.webhooks:,}", failing, webhooks, "bad" if waits.webhooks else ""),
+        _card("Failing webhooks", count, failing, webhooks, "bad" if waits.webhooks else ""),
     ]

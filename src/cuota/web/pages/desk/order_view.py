@@ -27,7 +27,7 @@ from cuota.web.pages.items import line_cents, quantity_text
 from cuota.web.pages.render import PageContext
 from cuota.web.service import service_of
 
-_MOST_ENTRIES = 50
+_MOST_ENTRIES = 200
 PAYMENT_WORDS = {
     "paid": ("Paid", "done"),
     "scheduled": ("Scheduled", "wait"),
@@ -50,7 +50,9 @@ async def order_values(request: Request, desk: Desk, order_id: UUID) -> PageCont
     listed = await listing.rows(pool, desk.merchant_id, [order_id])
     if record is None or found is None or not listed:
         return None
-    entries = await audit.of_order(pool, desk.merchant_id, order_id, _MOST_ENTRIES)
+    entries: list[Entry] = []
+    if desk.may(Action.READ_AUDIT):
+        entries = await audit.of_order(pool, desk.merchant_id, order_id, _MOST_ENTRIES + 1)
     deliveries: list[PageContext] = []
     if desk.may(Action.READ_WEBHOOKS):
         deliveries = [
@@ -70,9 +72,11 @@ async def order_values(request: Request, desk: Desk, order_id: UUID) -> PageCont
         "moves": _moves(desk, order, address),
         "plan": [_installment(order, each) for each in found.plan],
         "items": _items(desk, order, document, address),
-        "deliveries": deliveries,
+        "deliveries": deliveries[-webhooks.MOST_OF_ORDER :],
+        "most_deliveries": webhooks.MOST_OF_ORDER if len(deliveries) > webhooks.MOST_OF_ORDER else None,
         "requests": f"{PATH}/requests?q={order_id}" if desk.may(Action.READ_REQUESTS) else None,
-        "timeline": _timeline(order, found, entries if desk.may(Action.READ_AUDIT) else (), callers),
+        "timeline": _timeline(order, found, entries[:_MOST_ENTRIES], callers),
+        "most_entries": _MOST_ENTRIES if len(entries) > _MOST_ENTRIES else None,
     }
 
 

@@ -163,10 +163,13 @@ def _webhooks(found: Sequence[ShownDelivery]) -> PageContext:
             cell("" if each.state == webhooks.DELETED else f"{each.tries} tries", wide=True),
             state(*_DELIVERED[each.state]),
         ]
-        for each in found
+        for each in found[-webhooks.MOST_OF_ORDER :]
     ]
     columns = [cell("Event"), cell("Tries", wide=True), cell("State")]
-    return table("Webhooks to the merchant", columns, rows, "No webhook: the merchant has no endpoint.")
+    newest = f": the newest {webhooks.MOST_OF_ORDER}" if len(found) > webhooks.MOST_OF_ORDER else ""
+    return table(
+        f"Webhooks to the merchant{newest}", columns, rows, "No webhook: the merchant has no endpoint."
+    )
 
 
 @allowed(OperatorAction.READ_ORDERS, OperatorAction.REVEAL_CONSUMERS)
