@@ -93,9 +93,10 @@ def list_all(options: argparse.Namespace) -> int:
     status = None if options.status is None else DisputeStatus(options.status)
 
     async def flow(context: Context) -> list[ListedDispute]:
-        merchant = None if options.merchant is None else await find_merchant(context, options.merchant)
-        whose = None if merchant is None else merchant.merchant_id
-        return await operator_list.listed(context.pool, whose, status, MOST_SHOWN)
+        if options.merchant is None:
+            return await operator_list.listed(context.pool, status, MOST_SHOWN)
+        merchant = await find_merchant(context, options.merchant)
+        return await operator_list.listed_of(context.pool, merchant.merchant_id, status, MOST_SHOWN)
 
     found = run(flow)
     lines = [list_line(each) for each in found] or ["No such disputes."]

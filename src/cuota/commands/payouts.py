@@ -23,11 +23,12 @@ MOST_SHOWN = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """The data that the command shows."""
+class PayoutsSeen:
+    """The data that the command shows: the newest payouts, and older ones that a person must look at."""
 
     rail: str | None
     payouts: list[ListedPayout]
+    older: list[ListedPayout]
     paused: list[PausedMerchant]
     days: PaymentDays
 
@@ -37,30 +38,35 @@ def payouts(options: argparse.Namespace) -> int:
     require_database()
     status = None if options.status is None else PayoutStatus(options.status)
 
-    async def flow(context: Context) -> _Seen:
-        merchant = None if options.merchant is None else await find_merchant(context, options.merchant)
-        whose = None if merchant is None else merchant.merchant_id
-        found = await operator_list.payouts(context.pool, whose, status, MOST_SHOWN)
-        rail = context.rails.bank
-        return _Seen(
-            None if rail is None else rail.name,
-            found,
-            await operator_list.paused(context.pool, whose),
-            days_now(context),
-        )
-
-    seen = run(flow)
+    seen = run(lambda context: read_payouts(context, options.merchant, status))
     facts = {
         "bankRail": seen.rail,
         "paused": [
             {"merchantId": str(each.merchant_id), "merchant": each.name, "since": timestamp(each.since)}
             for each in seen.paused
         ],
-        "payouts": [_facts(each, seen.days) for each in seen.payouts],
+        "payouts": [_facts(each, seen.days) for each in (*seen.payouts, *seen.older)],
     }
     show(options, facts, _lines(seen))
     waits = seen.rail is None and any(each.status is PayoutStatus.CREATED for each in seen.payouts)
-    return 1 if waits or seen.paused or any(_is_trouble(each, seen.days) for each in seen.payouts) else 0
+    trouble = seen.older or any(_is_trouble(each, seen.days) for each in seen.payouts)
+    return 1 if waits or seen.paused or trouble else 0
+
+
+async def read_payouts(context: Context, named: str | None, status: PayoutStatus | None) -> PayoutsSeen:
+    """Return the newest payouts of one merchant or of all, and the older ones of all merchants that a person must look at."""
+    pool, days, rail = context.pool, days_now(context), context.rails.bank
+    merchant = None if named is None else await find_merchant(context, named)
+    older: list[ListedPayout] = []
+    if merchant is None:
+        found = await operator_list.payouts(pool, status, MOST_SHOWN)
+        shown = {each.payout_id for each in found}
+        troubled = await operator_list.troubled(pool, days, MOST_SHOWN) if len(found) == MOST_SHOWN else []
+        older = [each for each in troubled if each.payout_id not in shown and status in {None, each.status}]
+    else:
+        found = await operator_list.payouts_of(pool, merchant.merchant_id, status, MOST_SHOWN)
+    paused = await operator_list.paused(pool, None if merchant is None else merchant.merchant_id)
+    return PayoutsSeen(None if rail is None else rail.name, found, older, paused, days)
 
 
 def _is_trouble(each: ListedPayout, days: PaymentDays) -> bool:
@@ -89,7 +95,7 @@ def _facts(each: ListedPayout, days: PaymentDays) -> dict[str, object]:
     }
 
 
-def _lines(seen: _Seen) -> list[str]:
+def _lines(seen: PayoutsSeen) -> list[str]:
     lines = [] if seen.rail is not None else [NO_BANK_RAIL]
     lines += [
         f"Payouts of {each.name} have been paused since {timestamp(each.since)}, because one came back. They continue when another bank"
@@ -99,6 +105,8 @@ def _lines(seen: _Seen) -> list[str]:
     lines += [_line(each, seen.days) for each in seen.payouts]
     if len(seen.payouts) == MOST_SHOWN:
         lines.append(f"These are the newest {MOST_SHOWN}. To see others, add --merchant or --status.")
+    if seen.older:
+        lines += ["Older payouts that you must look at:", *(_line(each, seen.days) for each in seen.older)]
     return lines if seen.payouts else [*lines, "No such payouts."]
 
 

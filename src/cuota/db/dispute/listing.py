@@ -19,8 +19,10 @@ _PAYMENT = (
     """LEFT JOIN charges c ON c.merchant_id = $1 AND c.order_id = d.order_id AND c.charge_id = d.charge_id"""
 )
 _PAGE = f"""SELECT d.order_id, c.installment AS payment, {COLUMNS} FROM disputes d {_PAYMENT}
-    WHERE d.merchant_id = $1 AND d.dispute_id < $2 AND d.status = ANY ($3::text[]) AND ($4::uuid IS NULL OR d.order_id = $4)
-    ORDER BY d.dispute_id DESC LIMIT $5"""
+    WHERE d.merchant_id = $1 AND d.dispute_id < $2 AND d.status = ANY ($3::text[]) ORDER BY d.dispute_id DESC LIMIT $4"""
+# A statement of its own: a plan for both would read all disputes of the merchant to find those of one order.
+_PAGE_OF_ORDER = f"""WITH of_order AS MATERIALIZED (SELECT * FROM disputes WHERE merchant_id = $1 AND order_id = $5)
+{_PAGE.replace("disputes d", "of_order d")}"""
 _ONE = f"""SELECT d.order_id, n.reference AS merchant_reference, o.currency, m.reference AS refund_reference,
         c.installment AS payment, {COLUMNS}
     FROM disputes d {_PAYMENT}
@@ -68,7 +70,10 @@ async def page(
     Without statuses, all statuses match. Without an order, all orders match.
     """
     names = [status.value for status in statuses or tuple(DisputeStatus)]
-    rows = await session.fetch(_PAGE, merchant_id, below, names, order_id, limit)
+    if order_id is None:
+        rows = await session.fetch(_PAGE, merchant_id, below, names, limit)
+    else:
+        rows = await session.fetch(_PAGE_OF_ORDER, merchant_id, below, names, limit, order_id)
     return [DisputeEntry(row["order_id"], dispute_of(row), row["payment"]) for row in rows]
 
 

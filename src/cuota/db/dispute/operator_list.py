@@ -8,17 +8,18 @@ from uuid import UUID
 from cuota.core.dispute.dispute import Dispute, DisputeStatus
 from cuota.db.dispute.disputes import COLUMNS, dispute_of
 from cuota.db.pool import Row
-from cuota.db.position import Position
+from cuota.db.position import BEHIND_ALL, Position
 from cuota.db.session import Session
 
 _SHOWN = f"d.merchant_id, m.name, d.order_id, o.currency, {COLUMNS}"
 _JOINED = """FROM disputes d JOIN orders o ON o.merchant_id = d.merchant_id AND o.order_id = d.order_id
         JOIN merchants m ON m.merchant_id = d.merchant_id"""
-# The newest disputes come first. A null argument matches all. $4 and $5 are the last dispute of the previous page.
-_DISPUTES = f"""SELECT {_SHOWN} {_JOINED}
-    WHERE ($1::uuid IS NULL OR d.merchant_id = $1) AND ($2::text IS NULL OR d.status = $2)
-        AND ($4::timestamptz IS NULL OR (d.opened_at, d.dispute_id) < ($4, $5::uuid))
-    ORDER BY d.opened_at DESC, d.dispute_id DESC LIMIT $3"""
+# The newest disputes come first. A status that is null matches all. $3 and $4 are the last dispute of the previous page.
+_DISPUTES = f"""SELECT {_SHOWN} {_JOINED} WHERE ($1::text IS NULL OR d.status = $1) AND (d.opened_at, d.dispute_id) < ($3, $4)
+    ORDER BY d.opened_at DESC, d.dispute_id DESC LIMIT $2"""
+# A statement of its own: a plan for both would read the disputes of all merchants to find those of one. The ids increase with time.
+_OF_MERCHANT = f"""SELECT {_SHOWN} {_JOINED}
+    WHERE d.merchant_id = $1 AND o.merchant_id = $1 AND ($2::text IS NULL OR d.status = $2) ORDER BY d.dispute_id DESC LIMIT $3"""
 # The oldest disputes come first, because they have waited longest. Chargebacks are left out, because the card network
 # decides them. The index disputes_to_decide contains only these disputes.
 _TO_DECIDE = f"""SELECT {_SHOWN} {_JOINED}
@@ -40,13 +41,19 @@ class ListedDispute:
 
 async def listed(
     session: Session,
-    merchant_id: UUID | None,
     status: DisputeStatus | None,
     limit: int,
     after: Position | None = None,
 ) -> list[ListedDispute]:
-    """Return the newest disputes after the position `after`, of one merchant or all, with one status or any."""
-    return _listed(await session.fetch(_DISPUTES, merchant_id, status, limit, *(after or (None, None))))
+    """Return the newest disputes of all merchants after the position `after`, with one status or any."""
+    return _listed(await session.fetch(_DISPUTES, status, limit, *(after or BEHIND_ALL)))
+
+
+async def listed_of(
+    session: Session, merchant_id: UUID, status: DisputeStatus | None, limit: int
+) -> list[ListedDispute]:
+    """Return the newest disputes of a merchant, with one status or any."""
+    return _listed(await session.fetch(_OF_MERCHANT, merchant_id, status, limit))
 
 
 async def to_decide(session: Session, limit: int, after: Position | None = None) -> list[ListedDispute]:

@@ -9,7 +9,7 @@ from uuid import UUID
 from cuota.core.payout.late import WAITS_FOR_FILE, PaymentDays
 from cuota.core.payout.payout import PayoutStatus
 from cuota.db.pool import Row
-from cuota.db.position import Position
+from cuota.db.position import BEHIND_ALL, Position
 from cuota.db.session import Session
 
 _SHOWN = """p.merchant_id, m.name, p.payout_id, p.number, p.status, p.amount, p.currency, p.closed_at,
@@ -17,11 +17,15 @@ _SHOWN = """p.merchant_id, m.name, p.payout_id, p.number, p.status, p.amount, p.
         CASE WHEN p.released_at IS NULL THEN p.held_at END AS held_at"""
 _JOINED = """FROM payouts p JOIN bank_accounts b ON b.merchant_id = p.merchant_id AND b.account_id = p.account_id
         JOIN merchants m ON m.merchant_id = p.merchant_id"""
-# The newest payouts come first. A null argument matches all. $4 and $5 are the last payout of the previous page.
-_PAYOUTS = f"""SELECT {_SHOWN} {_JOINED}
-    WHERE ($1::uuid IS NULL OR p.merchant_id = $1) AND ($2::text IS NULL OR p.status = $2)
-        AND ($4::timestamptz IS NULL OR (p.closed_at <= $4 AND (p.closed_at < $4 OR p.payout_id > $5::uuid)))
-    ORDER BY p.closed_at DESC, p.payout_id LIMIT $3"""
+# The newest payouts come first. A status that is null matches all. $3 and $4 are the last payout of the previous page. Each list has its
+# own statement: a plan for all of them would read the payouts of all merchants to find those of one.
+_AFTER = """p.closed_at <= $3 AND (p.closed_at < $3 OR p.payout_id > $4)
+    ORDER BY p.closed_at DESC, p.payout_id LIMIT $2"""
+_PAYOUTS = f"SELECT {_SHOWN} {_JOINED} WHERE ($1::text IS NULL OR p.status = $1) AND {_AFTER}"
+# The index payouts_unpaid holds only these.
+_UNPAID = f"SELECT {_SHOWN} {_JOINED} WHERE p.status = $1 AND p.status <> 'paid' AND {_AFTER}"
+_OF_MERCHANT = f"""SELECT {_SHOWN} {_JOINED}
+    WHERE p.merchant_id = $1 AND b.merchant_id = $1 AND ($2::text IS NULL OR p.status = $2) ORDER BY p.number DESC LIMIT $3"""
 # The rules of core/payout/late.py: the bank's last answer was a problem ($1 is today), or the bank has not confirmed the payment in
 # time ($2 if the rail that sent it is not known). The oldest first. The index payouts_due holds only payouts that the bank is still asked about.
 _ARRIVES = "coalesce(p.released_arrival, p.arrival_date)"
@@ -77,13 +81,20 @@ class PausedMerchant:
 
 async def payouts(
     session: Session,
-    merchant_id: UUID | None,
     status: PayoutStatus | None,
     limit: int,
     after: Position | None = None,
 ) -> list[ListedPayout]:
-    """Return the newest payouts after the position `after`, of one merchant or all, with one status or any."""
-    return _listed(await session.fetch(_PAYOUTS, merchant_id, status, limit, *(after or (None, None))))
+    """Return the newest payouts of all merchants after the position `after`, with one status or any."""
+    sql = _PAYOUTS if status in {None, PayoutStatus.PAID} else _UNPAID
+    return _listed(await session.fetch(sql, status, limit, *(after or BEHIND_ALL)))
+
+
+async def payouts_of(
+    session: Session, merchant_id: UUID, status: PayoutStatus | None, limit: int
+) -> list[ListedPayout]:
+    """Return the newest payouts of a merchant, with one status or any."""
+    return _listed(await session.fetch(_OF_MERCHANT, merchant_id, status, limit))
 
 
 async def troubled(

@@ -13,7 +13,7 @@ from cuota.core.risk.decision import Decision
 from cuota.core.risk.review import Review, ReviewState
 from cuota.db.order.columns import MONEY, order_of
 from cuota.db.pool import Row
-from cuota.db.position import Position
+from cuota.db.position import BEHIND_ALL, Position
 from cuota.db.risk.decisions import Became, Made
 from cuota.db.session import Session
 
@@ -35,7 +35,7 @@ _ALL = """FROM reviews r JOIN orders o ON o.merchant_id = r.merchant_id AND o.or
 # $3 and $4 are the last row of the page before. The index reviews_waiting holds only waiting reviews.
 _WAITING = f"""SELECT {_SHOWN} {_ALL} WHERE r.state = 'waiting' AND ($1::uuid IS NULL OR r.merchant_id = $1)
     AND ($3::timestamptz IS NULL OR (r.answer_by, r.order_id) > ($3, $4::uuid)) ORDER BY r.answer_by, r.order_id LIMIT $2"""
-_BEFORE = "r.state = $1 AND ($3::timestamptz IS NULL OR (r.referred_at, r.order_id) < ($3, $4::uuid))"
+_BEFORE = "r.state = $1 AND (r.referred_at, r.order_id) < ($3, $4)"
 _ANSWERED = f"SELECT {_SHOWN} {_ALL} WHERE {_BEFORE} ORDER BY r.referred_at DESC, r.order_id DESC LIMIT $2"
 _ANSWERED_OF_MERCHANT = f"""SELECT {_SHOWN} FROM reviews r JOIN orders o ON o.merchant_id = $5 AND o.order_id = r.order_id
     JOIN order_details d ON d.merchant_id = $5 AND d.order_id = r.order_id JOIN merchants m ON m.merchant_id = $5 WHERE r.merchant_id = $5 AND {_BEFORE}
@@ -132,7 +132,7 @@ async def ended(
     session: Session, state: ReviewState, merchant_id: UUID | None, limit: int, after: Position | None = None
 ) -> list[ListedReview]:
     """Return the reviews that ended in this state, of one merchant or of all, the newest first."""
-    place = (state, limit, *(after or (None, None)))
+    place = (state, limit, *(after or BEHIND_ALL))
     if merchant_id is None:
         rows = await session.fetch(_ANSWERED, *place)
     else:

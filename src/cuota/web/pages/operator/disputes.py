@@ -69,7 +69,7 @@ async def disputes(request: Request, desk: OperatorDesk) -> Response:
         found = await operator_list.to_decide(pool, A_PAGE + 1, at.after)
     else:
         status = DisputeStatus(view) if view else None
-        found = await operator_list.listed(pool, None, status, A_PAGE + 1, at.after)
+        found = await operator_list.listed(pool, status, A_PAGE + 1, at.after)
     links = at.links(found, A_PAGE, lambda each: (each.dispute.opened_at, each.dispute.dispute_id))
     columns = [
         cell("Reason"), cell("Merchant", wide=True), cell("Opened", wide=True), cell("Status"), cell("Amount", amount=True),

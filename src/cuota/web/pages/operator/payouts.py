@@ -48,7 +48,7 @@ async def payouts(request: Request, desk: OperatorDesk) -> Response:
         found = await operator_list.held(context.pool, A_PAGE + 1, at.after)
     else:
         status = PayoutStatus(view) if view else None
-        found = await operator_list.payouts(context.pool, None, status, A_PAGE + 1, at.after)
+        found = await operator_list.payouts(context.pool, status, A_PAGE + 1, at.after)
     tabs = [
         ("", "All"),
         (_TROUBLED, "To look at"),

@@ -5,3 +5,7 @@
 -- (docs/upgrade.md).
 CREATE INDEX IF NOT EXISTS deliveries_failing ON deliveries (merchant_id, receiver, try_at, position)
     WHERE state = 'pending' AND failed > 0;
+
+-- The operator lists the payouts of all merchants by status. Almost all payouts are paid: without this index, the list of the returned
+-- ones reads every payout that was ever made.
+CREATE INDEX IF NOT EXISTS payouts_unpaid ON payouts (status, closed_at DESC, payout_id) WHERE status <> 'paid';
