@@ -6,8 +6,8 @@ from uuid import uuid4
 
 import pytest
 
+from cuota.core.order.id_bounds import BEYOND
 from cuota.db.desk import audit
-from cuota.db.desk.orders import BEYOND
 from cuota.db.operator import operator_log
 from support.db.long_logs import audited, logged
 from support.db.rows_read import rows_read_by

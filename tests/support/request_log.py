@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import astuple
 from uuid import UUID
 
+from cuota.core.order.id_bounds import BEYOND
 from cuota.db.desk import api_requests
 from cuota.db.desk.api_requests import ApiRequest, AskedRequests, NewApiRequest
-from cuota.db.desk.orders import BEYOND
 from support.makers import Merchant
 
 

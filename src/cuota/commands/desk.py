@@ -18,10 +18,10 @@ from cuota.core.expected_failure import WrongUsage
 from cuota.core.instant import timestamp
 from cuota.core.merchant import Merchant
 from cuota.core.operator.role import OperatorRole
+from cuota.core.order.id_bounds import BEYOND
 from cuota.core.refusal import Code, Refused
 from cuota.db.desk import audit, people
 from cuota.db.desk.audit import Entry
-from cuota.db.desk.orders import BEYOND
 from cuota.db.operator import operator_log, operators
 from cuota.db.operator.operator_log import OperatorEntry
 from cuota.flows.context import Context

@@ -11,7 +11,7 @@ from cuota.config import Settings
 from cuota.core.operator.person import Operator
 from cuota.core.operator.provider import ProviderRules
 from cuota.core.operator.role import OperatorRole
-from cuota.db.desk.orders import BEYOND
+from cuota.core.order.id_bounds import BEYOND
 from cuota.db.operator import operator_log
 from cuota.rails.settings import ProviderSettings
 from cuota.run import runtime

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from cuota.core.order.id_bounds import BEYOND, FIRST, id_bounds
 from cuota.db.order import listing as order_list
-from cuota.web.api.order_list import _id_at
 from support.api.bodies import assert_refused, failures
 from support.makers import Merchant, order_body
 
@@ -207,13 +207,10 @@ async def test_dates_bound_the_ids_that_are_read(merchant: Merchant) -> None:
     """In production, ids and orders use the same clock, so rows older than the requested dates are not read."""
     before = datetime.now(UTC)
     order = await merchant.create()
-    low, high = _id_at(before, -timedelta(minutes=5)), _id_at(before, timedelta(minutes=5))
-    assert low is not None
-    assert high is not None
+    low, high = id_bounds(before, before)
     assert str(low) <= order["orderId"] < str(high)
-    assert _id_at(datetime(1, 1, 1, tzinfo=UTC), timedelta(0)) == _id_at(
-        datetime(1970, 1, 1, tzinfo=UTC), timedelta(0)
-    )
+    assert id_bounds(datetime(1, 1, 1, tzinfo=UTC), None) == (FIRST, BEYOND)
+    assert id_bounds(None, datetime(1, 1, 1, tzinfo=UTC)) == (FIRST, FIRST)
 
 
 async def test_the_list_returns_the_order_s_data_as_it_was_sent(merchant: Merchant) -> None:

@@ -13,12 +13,12 @@ from typing import Any
 from uuid import UUID
 
 from cuota.core.desk.sort import Sort
+from cuota.core.order.id_bounds import BEYOND, FIRST
 from cuota.core.order.order import Order
 from cuota.db.order.columns import MONEY, order_of
 from cuota.db.session import Session
 
 SCANNED = 5000
-FIRST, BEYOND = UUID(int=0), UUID(int=2**128 - 1)
 
 
 class View(StrEnum):
@@ -44,14 +44,14 @@ _FITS = {
     View.DECLINED: "o.status = 'Declined'",
     View.ABANDONED: "o.status = 'Abandoned'",
 }
-# The condition that begins a page after the order $2, and the order of the rows. An order's amount never changes, so the
+# The condition that begins a page after the order $2, and the order of the rows. A list by time ends at a bound of the ids. An order's amount never changes, so the
 # order's id is enough to find its position.
 _AMOUNT = (
     "coalesce((SELECT a.amount FROM orders a WHERE a.merchant_id = $1 AND a.order_id = $2), {otherwise})"
 )
 _SORTED = {
-    Sort.NEWEST: ("o.order_id < $2", "o.order_id DESC", "o.order_id"),
-    Sort.OLDEST: ("o.order_id > $2", "o.order_id", "o.order_id DESC"),
+    Sort.NEWEST: ("o.order_id < $2 AND o.order_id >= {end}", "o.order_id DESC", "o.order_id"),
+    Sort.OLDEST: ("o.order_id > $2 AND o.order_id < {end}", "o.order_id", "o.order_id DESC"),
     Sort.LARGEST: (
         f"(o.amount, o.order_id) < ({_AMOUNT.format(otherwise=2**63 - 1)}, $2)",
         "o.amount DESC, o.order_id DESC",
@@ -102,12 +102,14 @@ class Asked:
 
     `terms`, `reference` and `id` are the possible meanings of a typed text; all are None for a list without a search.
 
-    `created_from` is included, `created_to` is not. `after` is the last order of the previous page.
+    `created_from` is included, `created_to` is not. `bounds` are the ids of these times: in a list by time, no order below the first
+    or from the second one on is read. `after` is the last order of the previous page.
     """
 
     view: View = View.ALL
     created_from: datetime | None = None
     created_to: datetime | None = None
+    bounds: tuple[UUID, UUID] = (FIRST, BEYOND)
     sort: Sort = Sort.NEWEST
     after: UUID | None = None
     terms: tuple[int, ...] | None = None
@@ -155,11 +157,13 @@ class FoundOrders:
 async def page(session: Session, merchant_id: UUID, asked: Asked, limit: int) -> FoundOrders:
     """Return at most `limit` orders, in two round trips."""
     scan = SCANNED if asked.scans or asked.sorts_matches else limit + 1
-    start = asked.after or (BEYOND if asked.sort in {Sort.NEWEST, Sort.LARGEST} else FIRST)
+    start, end = _ends_of(asked)
     sql = statement(asked)
     values: list[Any] = [merchant_id, start, scan, asked.created_from, asked.created_to, limit + 1]
     if asked.terms is not None:
         values += [list(asked.terms), asked.reference, asked.id]
+    if not asked.sort.by_amount:
+        values.append(end)
     row = await session.fetchrow(sql, *values)
     assert row is not None
     fitting: list[UUID] = row["fitting"]
@@ -170,9 +174,25 @@ async def page(session: Session, merchant_id: UUID, asked: Asked, limit: int) ->
     return FoundOrders(await rows(session, merchant_id, fitting), last)
 
 
+def _ends_of(asked: Asked) -> tuple[UUID, UUID]:
+    """Return the id after which the page begins, and the id at which the list ends."""
+    low, high = asked.bounds
+    match asked.sort:
+        case Sort.NEWEST:
+            return min(asked.after or BEYOND, high), low
+        case Sort.OLDEST:
+            # The first bound belongs to the list.
+            return max(asked.after or FIRST, UUID(int=max(low.int - 1, 0))), high
+        case Sort.LARGEST:
+            return asked.after or BEYOND, FIRST
+        case _:
+            return asked.after or FIRST, BEYOND
+
+
 def statement(asked: Asked) -> str:
     """Return the statement that finds the orders of a page."""
     beyond, way, back = _SORTED[asked.sort]
+    beyond = beyond.replace("{end}", "$7" if asked.terms is None else "$10")
     if asked.terms is None:
         named, also = _ALL.format(beyond=beyond, way=way), "true"
     elif asked.sort.by_amount:

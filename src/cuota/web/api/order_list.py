@@ -6,13 +6,14 @@ import base64
 import binascii
 import hashlib
 import re
-from datetime import datetime, timedelta
+from datetime import datetime
 from uuid import UUID
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.instant import BadInstant, read_instant
+from cuota.core.order.id_bounds import BEYOND, FIRST, id_bounds
 from cuota.core.order.order import Status
 from cuota.db.order import listing as order_list
 from cuota.db.order.documents import encode
@@ -26,9 +27,6 @@ MOST, USUAL = 100, 20
 PARAMETERS = ("merchantReference", "status", "createdFrom", "createdTo", "limit", "cursor")
 _LIMIT = re.compile(r"[1-9][0-9]?|100", re.ASCII)
 _ZONE_AFTER_SPACE = re.compile(r" ([0-9]{2}:?[0-9]{2})$", re.ASCII)
-_FIRST, _BEYOND = UUID(int=0), UUID(int=2**128 - 1)
-# The time in an order's id differs a little from its creation time. Orders of earlier releases have times of the machines' own clocks.
-_MARGIN = timedelta(minutes=5)
 # The length in bytes of the digest in a cursor.
 _BOUND = 8
 
@@ -47,14 +45,13 @@ async def orders(request: Request) -> Response:
         reader.read(given, "createdTo", _instant),
     )
     bound = _binding(merchant.merchant_id, filters)
-    before = reader.read(given, "cursor", lambda text: _position(text, bound)) or _BEYOND
+    before = reader.read(given, "cursor", lambda text: _position(text, bound)) or BEYOND
     reader.finish()
-    floor = _FIRST
+    floor = FIRST
     if not service.settings.sandbox:
-        # Compare ids as well as creation times, because ids are indexed. The sandbox cannot do that: its clock can be
-        # moved, but the time in its ids is always the real time.
-        floor = _id_at(filters.created_from, -_MARGIN) or floor
-        before = min(before, _id_at(filters.created_to, _MARGIN) or before)
+        # Compare ids as well as creation times, because ids are indexed.
+        floor, high = id_bounds(filters.created_from, filters.created_to)
+        before = min(before, high)
     page = await order_list.page(
         service.context.pool.entry, merchant.merchant_id, filters, before, floor, limit
     )
@@ -91,14 +88,6 @@ def _instant(text: str) -> datetime:
             "invalid", "must be a date (2026-11-21, in UTC) or a time with its zone (2026-11-21T09:30:00Z)"
         )
     return found
-
-
-def _id_at(at: datetime | None, margin: timedelta) -> UUID | None:
-    """Return the lowest id of the time `at` plus `margin`. An id begins with its creation time in milliseconds."""
-    if at is None:
-        return None
-    milliseconds = int((at.timestamp() + margin.total_seconds()) * 1000)
-    return UUID(int=min(max(milliseconds, 0), 2**48 - 1) << 80)
 
 
 def _binding(merchant_id: UUID, filters: Filters) -> bytes:

@@ -12,10 +12,10 @@ import asyncpg
 import pytest
 
 from cuota.core.desk.role import Role
+from cuota.core.order.id_bounds import BEYOND
 from cuota.core.order.movement import MovementKind
 from cuota.db.desk import approvals, audit
 from cuota.db.desk.approvals import Approval
-from cuota.db.desk.orders import BEYOND
 from cuota.flows.context import utc_now
 from cuota.flows.desk.approve_move import MOST_WAITING
 from cuota.web.pages.desk.approvals import MOST_SHOWN

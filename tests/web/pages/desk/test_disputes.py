@@ -14,8 +14,8 @@ import pytest
 from cuota.core.desk.role import Role
 from cuota.core.dispute.dispute import Dispute, DisputeOutcome, DisputeParty, DisputeReason, DisputeStatus
 from cuota.core.dispute.evidence import EvidenceFile
+from cuota.core.order.id_bounds import BEYOND
 from cuota.db.desk import audit
-from cuota.db.desk.orders import BEYOND
 from cuota.db.dispute import disputes as stored
 from cuota.flows.context import utc_now
 from cuota.web.pages.desk import dispute_view

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from cuota.core.desk.role import Role
+from cuota.core.order.id_bounds import BEYOND
 from cuota.db.desk import audit, people
-from cuota.db.desk.orders import BEYOND
 from cuota.flows.desk import change_team
 from cuota.flows.desk.change_team import BadTeam
 from cuota.flows.desk.record import OPERATOR, Actor

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from cuota.core.operator.role import OperatorRole
-from cuota.db.desk.orders import BEYOND
+from cuota.core.order.id_bounds import BEYOND
 from cuota.db.operator import operator_log
 from cuota.db.plan import plans
 from cuota.db.verify.recalculate import verify

@@ -7,8 +7,8 @@ import json
 from uuid import UUID
 
 from cuota.core.operator.role import OperatorRole
+from cuota.core.order.id_bounds import BEYOND
 from cuota.db.checkout import consumers
-from cuota.db.desk.orders import BEYOND
 from cuota.db.operator import operator_log
 from cuota.web.pages.operator.consumers import exported_file
 from cuota.work.card_refunds import return_due_money

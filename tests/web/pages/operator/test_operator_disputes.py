@@ -9,8 +9,8 @@ import pytest
 from cuota.core.dispute.dispute import DisputeStatus
 from cuota.core.dispute.evidence import EvidenceFile
 from cuota.core.operator.role import OperatorRole
+from cuota.core.order.id_bounds import BEYOND
 from cuota.db.desk import audit
-from cuota.db.desk.orders import BEYOND
 from cuota.db.dispute import disputes
 from cuota.db.operator import operator_log
 from cuota.web.pages.operator import disputes as operator_disputes

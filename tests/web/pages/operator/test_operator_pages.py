@@ -9,8 +9,8 @@ import pytest
 
 from cuota.core.dates import day, month
 from cuota.core.operator.role import OperatorRole
+from cuota.core.order.id_bounds import BEYOND
 from cuota.core.payout.arrival import day_at_bank
-from cuota.db.desk.orders import BEYOND
 from cuota.db.merchant import credentials, merchants
 from cuota.db.operator import operator_figures, operator_log
 from cuota.db.operator.operator_figures import VerifyRun

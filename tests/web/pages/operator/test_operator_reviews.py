@@ -10,8 +10,8 @@ from uuid import UUID
 import pytest
 
 from cuota.core.operator.role import OperatorRole
+from cuota.core.order.id_bounds import BEYOND
 from cuota.core.risk.block import BlockKind
-from cuota.db.desk.orders import BEYOND
 from cuota.db.operator import operator_log
 from cuota.flows.merchant.suspend_merchant import suspend_merchant
 from cuota.flows.privacy.export_consumer import export_consumer

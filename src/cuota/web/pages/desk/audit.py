@@ -10,10 +10,10 @@ from starlette.responses import Response
 
 from cuota.core.desk.changed_values import changes_of
 from cuota.core.desk.role import Action
+from cuota.core.order.id_bounds import BEYOND
 from cuota.core.refusal import Refused
 from cuota.db.desk import audit as log
 from cuota.db.desk.audit import Entry
-from cuota.db.desk.orders import BEYOND
 from cuota.web.ids import guid
 from cuota.web.pages.desk.view import common, when
 from cuota.web.pages.desk.visit import PATH, Desk, allowed

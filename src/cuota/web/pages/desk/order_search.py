@@ -13,6 +13,7 @@ from starlette.requests import Request
 
 from cuota.core.desk.sort import SORT_WORDS, Sort, read_sort
 from cuota.core.desk.terms import asked_terms
+from cuota.core.order.id_bounds import id_bounds
 from cuota.core.refusal import Refused
 from cuota.db.desk.orders import Asked, View
 from cuota.flows.desk.index_orders import hashed
@@ -92,13 +93,10 @@ def read_filters(request: Request) -> OrderFilters:
 
 def asked_of(request: Request, desk: Desk, filters: OrderFilters) -> Asked:
     """Return the database query for these filters."""
-    asked = Asked(
-        filters.view,
-        _begin(filters.since),
-        _begin(filters.until, timedelta(days=1)),
-        filters.sort,
-        filters.after,
-    )
+    since, until = _begin(filters.since), _begin(filters.until, timedelta(days=1))
+    # The ids of the sandbox do not follow its clock.
+    bounds = id_bounds(*((None, None) if service_of(request).settings.sandbox else (since, until)))
+    asked = Asked(filters.view, since, until, bounds, filters.sort, filters.after)
     if not filters.q:
         return asked
     vault = service_of(request).context.vault

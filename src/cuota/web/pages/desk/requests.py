@@ -15,10 +15,10 @@ from cuota.core.credential import credential_name
 from cuota.core.dates import exact
 from cuota.core.desk.notice import ZONE
 from cuota.core.desk.role import Action
+from cuota.core.order.id_bounds import BEYOND
 from cuota.core.refusal import Code, Refused
 from cuota.db.desk import api_requests
 from cuota.db.desk.api_requests import ApiRequest, AskedRequests
-from cuota.db.desk.orders import BEYOND
 from cuota.db.merchant import credentials
 from cuota.db.merchant.credentials import Credential
 from cuota.web.ids import guid

@@ -10,8 +10,8 @@ from starlette.responses import Response
 
 from cuota.core.desk.changed_values import changes_of
 from cuota.core.operator.role import OperatorAction
+from cuota.core.order.id_bounds import BEYOND
 from cuota.core.refusal import Refused
-from cuota.db.desk.orders import BEYOND
 from cuota.db.operator import operator_log
 from cuota.db.operator.operator_log import OperatorEntry
 from cuota.web.ids import guid
