@@ -5,7 +5,7 @@ The file is sent page by page, so a large file needs no more memory than a small
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from uuid import UUID
 
 from starlette.requests import Request
@@ -24,6 +24,8 @@ from cuota.web.csv_text import rows_of, safe, stream
 
 LINES_AT_ONCE = 1000
 PAYOUTS_AT_ONCE = 20
+# The totals of several payouts are read at once if the payouts have at most this many lines. A statement must end in time.
+LINES_ADDED_AT_ONCE = 100_000
 
 LINE_COLUMNS = (
     "payoutId", "payoutNumber", "settlementDate", "lineId", "type", "at", "orderId", "orderedAt", "orderMonth", "orderYear",
@@ -53,11 +55,23 @@ async def payouts(
         yield rows_of([PAYOUT_COLUMNS])
         below = listing.NEWEST
         while page := await listing.payouts(session, merchant_id, below, statuses, PAYOUTS_AT_ONCE):
-            totals = await listing.totals(session, merchant_id, [each.payout_id for each in page])
-            yield rows_of(_payout_row(each, totals[each.payout_id]) for each in page)
+            for some in _together(page):
+                totals = await listing.totals(session, merchant_id, [each.payout_id for each in some])
+                yield rows_of(_payout_row(each, totals[each.payout_id]) for each in some)
             below = page[-1].number
 
     return await stream(request, pages(), "payouts")
+
+
+def _together(page: Sequence[Payout]) -> Iterator[list[Payout]]:
+    """Split payouts, so that each part has at most LINES_ADDED_AT_ONCE lines, or only one payout."""
+    some: list[Payout] = []
+    for each in page:
+        if some and sum(one.line_count for one in some) + each.line_count > LINES_ADDED_AT_ONCE:
+            yield some
+            some = []
+        some.append(each)
+    yield some
 
 
 async def lines(request: Request, session: Session, payout: Payout) -> Response:

@@ -10,12 +10,14 @@ import json
 import re
 import shutil
 import tracemalloc
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 from starlette.requests import Request
 
 from cuota.db.payout import listing
+from cuota.db.session import Session
 from cuota.web import csv_text, payout_csv
 from cuota.web.api.accepted import accepts_csv
 from cuota.web.body import CHECK_CALLER
@@ -55,6 +57,26 @@ async def test_the_file_has_every_payout_and_the_filter_status_applies(merchant:
     ids.append(await paid(merchant, Row("capture", 1), status="sent"))
     assert [row["payoutId"] for row in await table(merchant, "/payouts")] == ids[::-1]
     assert [row["payoutId"] for row in await table(merchant, "/payouts?status=sent")] == ids[-1:]
+
+
+async def test_the_totals_of_large_payouts_are_read_by_several_statements(
+    merchant: Merchant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(payout_csv, "LINES_ADDED_AT_ONCE", 4)
+    read: list[int] = []
+    totals = listing.totals
+
+    async def counted(session: Session, merchant_id: UUID, payout_ids: list[UUID]) -> Any:
+        read.append(len(payout_ids))
+        return await totals(session, merchant_id, payout_ids)
+
+    monkeypatch.setattr(listing, "totals", counted)
+    ids = [await paid(merchant, *[Row("capture", 1)] * lines) for lines in (1, 1, 2, 9, 2)]
+    found = await table(merchant, "/payouts")
+    assert [row["payoutId"] for row in found] == ids[::-1]
+    assert [row["captures"] for row in found] == ["0.02", "0.09", "0.02", "0.01", "0.01"]
+    # The newest first: 2 and 9 lines are more than 4, and so are 9 and 2.
+    assert read == [1, 1, 3]
 
 
 async def test_the_row_of_a_line_has_the_order_the_fee_and_the_rates(merchant: Merchant) -> None:
