@@ -1,7 +1,8 @@
 """Lists a merchant's payouts and disputes, sorted by time, amount or deadline.
 
 An index sorts the rows by time. A merchant has few payouts and disputes compared with its orders, so the other sorts need no
-index: the statement sorts the newest MOST_SORTED rows by amount or deadline. A page begins after the row $2.
+index: the statement sorts the newest MOST_SORTED rows by amount or deadline, and the page says if there are more. A page begins after
+the row $2.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ _HIGHEST = 2**63 - 1
 _NUMBERS = (0, 2**31 - 1)
 _IDS = (UUID(int=0), UUID(int=2**128 - 1))
 _DOWN = {Sort.NEWEST, Sort.LARGEST}
+_BY_TIME = {Sort.NEWEST, Sort.OLDEST}
 
 _PAYOUTS_BY_TIME = f"{PAYOUT} AND {{behind}} AND p.status = ANY ($3::text[]) ORDER BY {{way}} LIMIT $4"
 _PAYOUTS = f"""SELECT p.* FROM ({PAYOUT} AND p.status = ANY ($3::text[]) ORDER BY p.number DESC LIMIT {MOST_SORTED}) p
@@ -69,6 +71,12 @@ _DISPUTE_SORTS = {
 }
 
 
+_MORE_PAYOUTS = f"""SELECT p.number FROM payouts p WHERE p.merchant_id = $1 AND p.status = ANY ($2::text[])
+    ORDER BY p.number DESC OFFSET {MOST_SORTED} LIMIT 1"""
+_MORE_DISPUTES = f"""SELECT d.dispute_id FROM disputes d WHERE d.merchant_id = $1 AND d.status = ANY ($2::text[])
+    ORDER BY d.dispute_id DESC OFFSET {MOST_SORTED} LIMIT 1"""
+
+
 async def payouts(
     session: Session,
     merchant_id: UUID,
@@ -99,3 +107,23 @@ async def disputes(
     names = [status.value for status in statuses or tuple(DisputeStatus)]
     rows = await session.fetch(sql.format(behind=behind, way=way), merchant_id, start, names, limit)
     return [FoundDispute(row["order_id"], dispute_of(row)) for row in rows]
+
+
+async def leaves_out_payouts(
+    session: Session, merchant_id: UUID, sort: Sort, statuses: tuple[PayoutStatus, ...]
+) -> bool:
+    """Return whether the list in this order leaves out the oldest payouts."""
+    if sort in _BY_TIME:
+        return False
+    names = [status.value for status in statuses or tuple(PayoutStatus)]
+    return await session.fetchrow(_MORE_PAYOUTS, merchant_id, names) is not None
+
+
+async def leaves_out_disputes(
+    session: Session, merchant_id: UUID, sort: Sort, statuses: tuple[DisputeStatus, ...]
+) -> bool:
+    """Return whether the list in this order leaves out the oldest disputes."""
+    if sort in _BY_TIME:
+        return False
+    names = [status.value for status in statuses or tuple(DisputeStatus)]
+    return await session.fetchrow(_MORE_DISPUTES, merchant_id, names) is not None

@@ -105,6 +105,21 @@ async def test_the_filter_shows_only_payouts_of_its_status(staff: Staff) -> None
         assert (await staff.open(f"/desk/payouts?{strange}")).status == 200
 
 
+async def test_only_the_first_page_of_a_payout_has_the_totals_of_all_its_lines(
+    staff: Staff, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(payouts, "A_PAGE", 2)
+    payout_id = await paid(staff.shop, *[Row("capture", 100)] * 500)
+    await staff.enter(Role.FINANCE)
+    page = await staff.open(f"/desk/payouts/{payout_id}")
+    assert "What it is made of" in page.text
+    page = await staff.open(page.link("More lines"))
+    assert "What it is made of" not in page.text
+    assert page.text.count("not an order") == 2
+    page = await staff.open(page.link("Back to the first line"))
+    assert "What it is made of" in page.text
+
+
 async def test_a_shop_without_payouts_sees_when_the_first_one_is_expected(staff: Staff) -> None:
     await staff.enter()
     assert "No payout yet" in (await staff.open("/desk/payouts")).text

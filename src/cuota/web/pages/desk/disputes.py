@@ -80,6 +80,9 @@ async def disputes(request: Request, desk: Desk) -> Response:
         "view": view,
         "sorts": sort_options(DISPUTE_SORT_WORDS),
         "sort": sort.value,
+        "most": sorted_lists.MOST_SORTED
+        if await sorted_lists.leaves_out_disputes(pool, desk.merchant_id, sort, VIEWS[view][1])
+        else None,
         "rows": [
             {
                 "address": f"{DISPUTES}/{each.dispute.dispute_id}",

@@ -81,6 +81,9 @@ async def payouts(request: Request, desk: Desk) -> Response:
         "status": status if statuses else "",
         "sorts": sort_options(SORT_WORDS),
         "sort": sort.value,
+        "most": sorted_lists.MOST_SORTED
+        if await sorted_lists.leaves_out_payouts(context.pool, desk.merchant_id, sort, statuses)
+        else None,
         "next": f"{_PAYOUTS}?{query}after={shown[-1].number}" if len(found) > A_PAGE else None,
         "export": f"{_PAYOUTS}/export",
     }
@@ -120,20 +123,22 @@ def payout_row(each: Payout) -> PageContext:
 
 @allowed(Action.READ_PAYOUTS)
 async def payout(request: Request, desk: Desk) -> Response:
-    """Show one payout: its totals by type, and its lines in their order, 50 on a page."""
+    """Show one payout: its lines in their order, 50 on a page, and on the first page its totals by type."""
     found, pool = await _find(request, desk), service_of(request).context.pool
-    totals = (await listing.totals(pool, desk.merchant_id, [found.payout_id]))[found.payout_id]
     after = max(_after(request) or 0, found.first_line - 1)
     lines = await listing.lines(pool, desk.merchant_id, after, found.last_line, A_PAGE + 1)
     shown, address = lines[:A_PAGE], f"{_PAYOUTS}/{found.payout_id}"
+    later = after >= found.first_line
+    # The totals are computed from all lines, which may be 100,000. So only the first page has them.
+    totals = {} if later else await listing.totals(pool, desk.merchant_id, [found.payout_id])
     values: PageContext = {
         **common(request, desk, f"Payout {found.number}", here=_PAYOUTS),
         "one": payout_row(found),
         "facts": _facts(found),
-        "totals": _totals(found, totals),
+        "totals": None if later else _totals(found, totals[found.payout_id]),
         "lines": [_line(each, found) for each in shown],
         "next": f"{address}?after={shown[-1].line.number}" if len(lines) > A_PAGE else None,
-        "first": address if after >= found.first_line else None,
+        "first": address if later else None,
         "export": f"{address}/export",
         # A short file is sent at once.
         "download_script": found.line_count > LONG,
