@@ -37,6 +37,7 @@ ALLOWED = {
     "claims._OF_WORKER": "a plain read that finds the merchants whose deliveries are claimed by one worker",
     "events._WAITING": "a plain read that finds the merchants with events to publish",
     "charges._PLACE": "the operator's command has only the refund's id; the change then names the merchant",
+    "charges._FAILED_SUM": "the operator's sum of refunds that cards refused, of all merchants",
     "charges._FAILED": "the operator's list of refunds that cards refused, of all merchants",
     "card_events._MERCHANTS_DUE": "a plain read that finds the merchants with due events of card processors; each claim then names one merchant",
     "write_offs._MERCHANTS_DUE": "a plain read that finds the merchants with installments that must be written off; each write-off then names one merchant",

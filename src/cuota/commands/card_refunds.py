@@ -31,6 +31,8 @@ def card_refunds(options: argparse.Namespace) -> int:
         for each in found
     ]
     lines = [" ".join(str(value) for value in fact.values()) for fact in facts]
+    if len(found) == MOST_SHOWN:
+        lines.append(f"These are the newest {MOST_SHOWN}. Settle them to see the older ones.")
     show(options, facts, lines or ["No card has refused money back."])
     return 1 if found else 0
 

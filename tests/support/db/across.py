@@ -92,6 +92,7 @@ ACROSS = {
     "decisions._WHOSE": "reads: finds the order's merchant, for the operator's commands, which get only the order's id",
     "decisions._BY_ID": "reads: finds one decision by its id, for the operator",
     "charges._PLACE": "reads: the operator's command has only the refund's id; the change then names the merchant",
+    "charges._FAILED_SUM": "reads: the operator's sum of refunds that cards refused",
     "charges._FAILED": "reads: the operator's list of refunds that cards refused",
     "rail_figures._CHARGES": "reads: the operator's count of charges by card rail",
     "rail_figures._PENDING": "reads: the operator's count of charges without an answer",

@@ -88,6 +88,8 @@ _LOST_HERE = f"""SELECT 1 FROM {_CHARGES}
 _FAILED = f"""SELECT r.merchant_id, r.order_id, r.card_refund_id, {left("r.merchant_id")} AS amount, r.reason, r.settled_at, c.card_brand, c.card_last4
     FROM card_refunds r JOIN charges c USING (merchant_id, order_id, charge_id)
     WHERE r.state = 'failed' ORDER BY r.created_at DESC LIMIT $1"""
+_FAILED_SUM = f"""SELECT count(*) AS refunds, coalesce(sum({left("r.merchant_id")}), 0)::bigint AS amount FROM card_refunds r
+    WHERE r.state = 'failed'"""
 
 _PLACE = "SELECT merchant_id, order_id FROM card_refunds WHERE card_refund_id = $1"
 _SETTLED = f"""SELECT r.state, r.reason, {left("$1")} AS left_over, {_DISPUTED} AS disputed FROM card_refunds r
@@ -271,6 +273,12 @@ async def try_again(session: Session, due: DueRefund, at: datetime, reason: str)
 async def failed_refunds(session: Session, limit: int) -> list[FailedRefund]:
     """Return the failed refunds of all merchants, newest first, for operators."""
     return [FailedRefund(*row) for row in await session.fetch(_FAILED, limit)]
+
+
+async def sum_failed(session: Session) -> tuple[int, int]:
+    """Return how many refunds of all merchants failed, and their sum in cents, for operators."""
+    row = await session.fetchrow(_FAILED_SUM)
+    return (row["refunds"], row["amount"]) if row else (0, 0)
 
 
 async def place_of_refund(session: Session, card_refund_id: UUID) -> tuple[UUID, UUID] | None:

@@ -75,7 +75,8 @@ def _refused(found: list[FailedRefund]) -> PageContext:
         cell("Card", wide=True),
         cell("Amount", amount=True),
     ]
-    title = "Refunds that a card refused: pay them to the consumer in another way"
+    newest = f" (the newest {MOST_SHOWN})" if len(found) == MOST_SHOWN else ""
+    title = f"Refunds that a card refused: pay them to the consumer in another way{newest}"
     return table(title, columns, rows, "No card has refused money back.")
 
 

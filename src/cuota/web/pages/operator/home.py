@@ -13,7 +13,7 @@ from cuota.db import workers
 from cuota.db.onboarding import onboardings
 from cuota.db.operator import operator_figures
 from cuota.db.payout import operator_list
-from cuota.db.plan.charges import failed_refunds
+from cuota.db.plan.charges import sum_failed
 from cuota.db.risk import reviews
 from cuota.flows.context import Context
 from cuota.flows.payout.days import days_now
@@ -22,9 +22,6 @@ from cuota.web.pages.operator.view import common
 from cuota.web.pages.operator.visit import PATH, OperatorDesk, allowed
 from cuota.web.pages.render import PageContext, page
 from cuota.web.service import service_of
-
-# The highest number of card refunds that is counted. There are seldom more than a few.
-MOST_REFUSED = 200
 
 
 @allowed(OperatorAction.READ_ORDERS)
@@ -84,7 +81,7 @@ async def _money(context: Context) -> list[PageContext]:
     today = day_at_bank(context.now())
     troubled = await operator_list.count_troubled(context.pool, days_now(context))
     paused = len(await operator_list.paused(context.pool, None))
-    refused = await failed_refunds(context.pool, MOST_REFUSED)
+    refused, owed = await sum_failed(context.pool)
     overdue = await operator_figures.aging(context.pool, today)
     count = sum(each.installments for each in overdue)
     runs = await operator_figures.runs(context.pool, 1)
@@ -100,8 +97,8 @@ async def _money(context: Context) -> list[PageContext]:
             "wait" if held else "",
         ),
         _card(
-            "Card refunds owed", f"{len(refused):,}",
-            f"{money.shown(sum(each.amount for each in refused))} that a card refused", "books",
+            "Card refunds owed", f"{refused:,}",
+            f"{money.shown(owed)} that a card refused", "books",
             "bad" if refused else "",
         ),
         _card("Overdue", money.shown(sum(each.amount for each in overdue)), f"{count:,} installments", "books"),
