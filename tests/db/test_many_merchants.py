@@ -8,8 +8,10 @@ from uuid import UUID
 import pytest
 
 from cuota.commands import payouts as command
+from cuota.core.desk.sort import DISPUTE_SORT_WORDS
 from cuota.core.dispute.dispute import DisputeStatus
 from cuota.core.payout.payout import PayoutStatus
+from cuota.db.desk import figures, sorted_lists
 from cuota.db.dispute import listing
 from cuota.db.dispute import operator_list as dispute_list
 from cuota.db.payout import operator_list
@@ -101,6 +103,36 @@ async def test_the_disputes_of_a_merchant_and_a_late_page_are_listed_without_the
     late = (START + timedelta(days=1), UUID(int=0))
     read = await rows_read_by(own, lambda session: dispute_list.listed(session, None, SHOWN, late))
     assert read < MANY / 10
+
+
+async def test_the_disputes_that_are_not_closed_are_listed_and_counted_without_the_closed_ones(
+    own: Own,
+) -> None:
+    _, many = await with_disputes(own)
+    async with own.owner() as owner:
+        await owner.execute("SET session_replication_role = replica")
+        # Only the oldest one is still open.
+        await owner.execute(
+            "UPDATE disputes SET status = 'closed', outcome = 'won', closed_at = now() WHERE opened_at <> $1",
+            START + timedelta(days=1, minutes=1),
+        )
+        await owner.execute("VACUUM disputes")
+    is_open = (DisputeStatus.OPEN,)
+    lists = [
+        lambda session: listing.page(session, many, listing.NEWEST, is_open, None, SHOWN),
+        lambda session: figures.waiting(session, many),
+        *(
+            lambda session, sort=sort: sorted_lists.disputes(session, many, sort, None, is_open, SHOWN)
+            for sort in DISPUTE_SORT_WORDS
+        ),
+    ]
+    for number, each in enumerate(lists):
+        assert await rows_read_by(own, each) < MANY / 10, number
+    pool = own.context.pool
+    assert len(await listing.page(pool, many, listing.NEWEST, is_open, None, SHOWN)) == 1
+    assert (await figures.waiting(pool, many)).disputes == 1
+    for sort in DISPUTE_SORT_WORDS:
+        assert len(await sorted_lists.disputes(pool, many, sort, None, is_open, SHOWN)) == 1
 
 
 async def test_a_merchant_finds_the_disputes_of_one_order_without_reading_all_of_its_disputes(

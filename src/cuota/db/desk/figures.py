@@ -36,8 +36,9 @@ SELECT (o.created_at AT TIME ZONE $3)::date AS day, count(*) FILTER (WHERE o.sta
 FROM (SELECT created_at, status, amount FROM orders WHERE merchant_id = $1 ORDER BY order_id DESC LIMIT $4) o
 WHERE o.created_at >= $2 GROUP BY 1 ORDER BY 1
 """
+# The second condition lets the plan use the index disputes_going.
 _DISPUTES = """SELECT count(*) AS count, min(respond_by) AS respond_by FROM disputes
-    WHERE merchant_id = $1 AND status = 'open' AND respond_by > $2"""
+    WHERE merchant_id = $1 AND status = 'open' AND status <> 'closed' AND respond_by > $2"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from cuota.core.desk.sort import Sort
 from cuota.core.dispute.dispute import DisputeStatus
 from cuota.core.payout.payout import Payout, PayoutStatus
 from cuota.db.dispute.disputes import COLUMNS, FoundDispute, dispute_of
+from cuota.db.dispute.listing import GOING
 from cuota.db.payout.listing import PAYOUT, payout_of
 from cuota.db.session import Session
 
@@ -105,6 +106,8 @@ async def disputes(
     sql, behind, way = _DISPUTE_SORTS[sort]
     start = after if after is not None else _IDS[sort in _DOWN]
     names = [status.value for status in statuses or tuple(DisputeStatus)]
+    if DisputeStatus.CLOSED not in names:
+        sql = sql.replace("d.status = ANY ($3::text[])", GOING)
     rows = await session.fetch(sql.format(behind=behind, way=way), merchant_id, start, names, limit)
     return [FoundDispute(row["order_id"], dispute_of(row)) for row in rows]
 

@@ -20,6 +20,9 @@ _PAYMENT = (
 )
 _PAGE = f"""SELECT d.order_id, c.installment AS payment, {COLUMNS} FROM disputes d {_PAYMENT}
     WHERE d.merchant_id = $1 AND d.dispute_id < $2 AND d.status = ANY ($3::text[]) ORDER BY d.dispute_id DESC LIMIT $4"""
+# The index disputes_going contains only these.
+GOING = "d.status = ANY ($3::text[]) AND d.status <> 'closed'"
+_PAGE_GOING = _PAGE.replace("d.status = ANY ($3::text[])", GOING)
 # A statement of its own: a plan for both would read all disputes of the merchant to find those of one order.
 _PAGE_OF_ORDER = f"""WITH of_order AS MATERIALIZED (SELECT * FROM disputes WHERE merchant_id = $1 AND order_id = $5)
 {_PAGE.replace("disputes d", "of_order d")}"""
@@ -71,7 +74,8 @@ async def page(
     """
     names = [status.value for status in statuses or tuple(DisputeStatus)]
     if order_id is None:
-        rows = await session.fetch(_PAGE, merchant_id, below, names, limit)
+        sql = _PAGE if DisputeStatus.CLOSED in names else _PAGE_GOING
+        rows = await session.fetch(sql, merchant_id, below, names, limit)
     else:
         rows = await session.fetch(_PAGE_OF_ORDER, merchant_id, below, names, limit, order_id)
     return [DisputeEntry(row["order_id"], dispute_of(row), row["payment"]) for row in rows]

@@ -9,3 +9,6 @@ CREATE INDEX IF NOT EXISTS deliveries_failing ON deliveries (merchant_id, receiv
 -- The operator lists the payouts of all merchants by status. Almost all payouts are paid: without this index, the list of the returned
 -- ones reads every payout that was ever made.
 CREATE INDEX IF NOT EXISTS payouts_unpaid ON payouts (status, closed_at DESC, payout_id) WHERE status <> 'paid';
+
+-- A merchant's disputes that are not closed are few. Without this index, its first page and its lists read all disputes that it ever had.
+CREATE INDEX IF NOT EXISTS disputes_going ON disputes (merchant_id, dispute_id) WHERE status <> 'closed';
