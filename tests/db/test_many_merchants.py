@@ -120,7 +120,7 @@ async def test_the_disputes_that_are_not_closed_are_listed_and_counted_without_t
     is_open = (DisputeStatus.OPEN,)
     lists = [
         lambda session: listing.page(session, many, listing.NEWEST, is_open, None, SHOWN),
-        lambda session: figures.waiting(session, many),
+        lambda session: figures.waiting(session, many, START),
         *(
             lambda session, sort=sort: sorted_lists.disputes(session, many, sort, None, is_open, SHOWN)
             for sort in DISPUTE_SORT_WORDS
