@@ -130,7 +130,7 @@ async def test_the_disputes_that_are_not_closed_are_listed_and_counted_without_t
         assert await rows_read_by(own, each) < MANY / 10, number
     pool = own.context.pool
     assert len(await listing.page(pool, many, listing.NEWEST, is_open, None, SHOWN)) == 1
-    assert (await figures.waiting(pool, many)).disputes == 1
+    assert (await figures.waiting(pool, many, START)).disputes == 1
     for sort in DISPUTE_SORT_WORDS:
         assert len(await sorted_lists.disputes(pool, many, sort, None, is_open, SHOWN)) == 1
 
