@@ -23,6 +23,7 @@ from cuota.rails.bank.files import FileBankRail
 from cuota.rails.bank.protocol import BankAnswer, BankOrder, BankRail
 from cuota.rails.bank.sandbox import SandboxBankRail
 from cuota.rails.settings import BankFileSettings, RailSettings
+from cuota.rails.unavailable import RailUnavailable
 from support.own_service import Own
 from support.payouts import (
     CHANGED,
@@ -89,6 +90,22 @@ class Asked(FlakyBank):
     async def send(self, order: BankOrder) -> BankAnswer:
         self.orders.append(order)
         return await super().send(order)
+
+
+class SlowBank(FlakyBank):
+    """Gets its orders late: they do not arrive before `arrive` is called."""
+
+    def __init__(self, rail: BankRail) -> None:
+        super().__init__(rail)
+        self.on_the_way: list[BankOrder] = []
+
+    async def send(self, order: BankOrder) -> BankAnswer:
+        self.on_the_way.append(order)
+        raise RailUnavailable("no answer")
+
+    async def arrive(self) -> None:
+        for order in self.on_the_way:
+            await super().send(order)
 
 
 @pytest.fixture
@@ -176,6 +193,58 @@ async def test_a_payout_is_not_sent_to_an_account_that_was_replaced_during_the_o
         "SELECT paused_since FROM settlements WHERE merchant_id = $1", days.merchant_id
     )
     assert settlement["paused_since"] is None
+
+
+async def test_a_payout_that_is_sent_on_its_day_does_not_go_to_an_account_that_was_replaced_since_the_closing(
+    days: Days,
+) -> None:
+    await change_bank_account(days.context, days.merchant_id, CHANGED["returned"])
+    days.at += timedelta(days=3, seconds=-5)
+    payout_id = await days.payout()
+    # The job stood still for some hours, and the day of arrival is not over.
+    days.at += timedelta(hours=5)
+    bank = Asked(days.bank)
+    await send_payouts(with_bank(days.context, bank))
+    assert ((await payout_row(days.context, payout_id))["status"], bank.orders) == ("returned", [])
+    assert await returned_lines(days.context, payout_id) == [12_345]
+
+
+async def test_an_order_that_is_still_on_its_way_when_the_account_is_replaced_is_not_paid_twice(
+    days: Days,
+) -> None:
+    await change_bank_account(days.context, days.merchant_id, CHANGED["returned"])
+    days.at += timedelta(days=3, seconds=-5)
+    payout_id = await days.payout()
+    bank = SlowBank(days.bank)
+    context = with_bank(days.context, bank)
+    await send_payouts(context)
+    days.at += timedelta(seconds=15)
+    await send_payouts(context)
+    assert (await payout_row(context, payout_id))["status"] == "created"
+    await bank.arrive()
+    days.at += timedelta(hours=2)
+    await send_payouts(context)
+    assert len(bank.on_the_way) == 1
+    assert (await payout_row(context, payout_id))["status"] == "sent"
+    assert await bank_paid(context, payout_id) == [12_345]
+    assert await returned_lines(context, payout_id) == []
+
+
+async def test_a_payout_whose_order_never_arrived_is_given_back_an_hour_after_the_account_was_replaced(
+    days: Days,
+) -> None:
+    await change_bank_account(days.context, days.merchant_id, CHANGED["returned"])
+    days.at += timedelta(days=3, seconds=-5)
+    payout_id = await days.payout()
+    bank = SlowBank(days.bank)
+    context = with_bank(days.context, bank)
+    await send_payouts(context)
+    for _ in range(4):
+        days.at += timedelta(hours=1)
+        await send_payouts(context)
+    assert len(bank.on_the_way) == 1
+    assert (await payout_row(context, payout_id))["status"] == "returned"
+    assert await returned_lines(context, payout_id) == [12_345]
 
 
 async def test_a_payment_to_a_replaced_account_does_not_get_into_a_file(days: Days) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 from cuota.core.payout.arrival import business_days_after, day_at_bank, retry_at
 from cuota.core.payout.calendar import next_business_day
@@ -30,6 +31,9 @@ NEVER_ARRIVED = "the bank does not know this payout, although it was sent"
 CLAIMED = "another worker has claimed this payout"
 HELD = "the payout is held, and no bank knows it"
 REPLACED = "the bank account changed before the bank was asked"
+JUST_REPLACED = "the bank account changed within the last hour, and an earlier order may still reach the bank"
+# An order whose answer was lost may reach the bank late. To give its amount back before that would pay it twice.
+ON_ITS_WAY = timedelta(hours=1)
 log = logging.getLogger("cuota.work")
 
 
@@ -89,11 +93,13 @@ async def _ask(
             raise RailUnavailable(NO_BANK_RAIL)
     # After an outage, the day of arrival that the payout has had since its closing may be over.
     arrival = max(due.arrival_date, next_business_day(day_at_bank(context.now())))
-    if not is_first or due.bank_rail != rail.name or arrival != due.arrival_date:
-        if refused := await _refused_now(context, rail, due):
-            return rail, refused
-        if not await sending.assign(context.pool, due, rail.name, arrival):
-            raise RailUnavailable(CLAIMED)
+    is_new = is_first and due.bank_rail == rail.name and arrival == due.arrival_date
+    if not is_new:
+        await _stop_if_held(context, due, rail)
+    if await _is_replaced(context, due):
+        return rail, BankAnswer(BankState.REJECTED, due.amount, REPLACED)
+    if not is_new and not await sending.assign(context.pool, due, rail.name, arrival):
+        raise RailUnavailable(CLAIMED)
     bound = bound_to(due.account_id)
     answer = await rail.send(
         BankOrder(
@@ -104,16 +110,20 @@ async def _ask(
     return rail, replace(answer, arrival_date=answer.arrival_date or arrival)
 
 
-async def _refused_now(context: Context, rail: BoundedBankRail, due: DuePayout) -> BankAnswer | None:
-    """Return the refusal of a payout that no bank knows, if its account was replaced by now: the next payout pays its amount.
+async def _is_replaced(context: Context, due: DuePayout) -> bool:
+    """Return whether another account is in force, so that the next payout pays the amount of this one, which no bank knows.
 
-    Raises RailUnavailable if the payout is held.
+    Every order is preceded by this question. So ON_ITS_WAY after the change, all orders to the old account are at the bank or lost.
+    Before that, the payout is neither sent nor given back: raises RailUnavailable.
     """
-    await _stop_if_held(context, due, rail)
-    would = await holds.would(context.pool, due.merchant_id, due.payout_id, context.now())
-    if would is Release.GIVEN_BACK:
-        return BankAnswer(BankState.REJECTED, due.amount, REPLACED)
-    return None
+    now = context.now()
+    found = [
+        await holds.would(context.pool, due.merchant_id, due.payout_id, at) is Release.GIVEN_BACK
+        for at in (now, now - ON_ITS_WAY)
+    ]
+    if found == [True, False]:
+        raise RailUnavailable(JUST_REPLACED)
+    return found[0]
 
 
 async def _stop_if_held(context: Context, due: DuePayout, rail: BoundedBankRail) -> None:
