@@ -181,6 +181,39 @@ async def test_of_many_events_a_call_returns_the_oldest_and_the_next_calls_the_r
     assert seen == ids[1:]
 
 
+@pytest.mark.parametrize("limit", ["pages", "time"])
+async def test_more_events_of_one_second_than_a_call_lists_do_not_hide_the_later_events(
+    processor: StripeProcessor, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    monkeypatch.setattr("cuota.rails.card.stripe_listing.PAGE", 2)
+    if limit == "pages":
+        monkeypatch.setattr("cuota.rails.card.stripe_listing.MOST_PAGES", 1)
+    else:
+        monkeypatch.setattr("cuota.rails.card.stripe_listing.ENOUGH", 0.0)
+    intent = (await intent_of(processor, await paid(processor)))["id"]
+    ledger = processor.stand_in.ledger
+    monkeypatch.setattr(ledger, "events", list(ledger.events))
+    begin = datetime.now(UTC).replace(microsecond=0) + timedelta(days=1)
+    ids = []
+    for second in (-1, 0, 0, 0, 0, 0, 1, 2, 2, 2, 3):
+        dispute = {"id": "dp_1", "amount": 1, "metadata": {}, "payment_intent": intent}
+        event = ledger.happened("charge.dispute.updated", dispute)
+        event["created"] = int(begin.timestamp()) + second
+        ids.append(event["id"])
+    seen: set[str] = set()
+    since, calls = begin, 0
+    while True:
+        calls += 1
+        events = await processor.rail.events_since(since)
+        seen |= {event.event_id for event in events}
+        if events[-1].at <= since:
+            break
+        since = events[-1].at
+    assert seen == set(ids[1:])
+    # A call ends when it has an event that is later than the last call's events.
+    assert calls >= 4
+
+
 async def test_a_dispute_is_not_lost_while_stripe_does_not_answer(processor: StripeProcessor) -> None:
     from cuota.rails.unavailable import RailUnavailable
 

@@ -213,7 +213,8 @@ class CardRail(Protocol):
     async def events_since(self, since: datetime) -> Sequence[CardEvent]:
         """Return the events since that time, oldest first, because some may never have been delivered.
 
-        If there are too many for one call, return the oldest ones, at least one: the service then asks from the last of them on.
+        If there are too many for one call, return the oldest ones, at least one of them later than `since`: the service then asks from the
+        last of them on, and ends when no event is later.
         """
         ...
 
