@@ -10,7 +10,9 @@ import pytest
 from cuota.core.desk.role import Role
 from cuota.core.message import Message
 from cuota.core.operator.role import OperatorRole
-from cuota.flows.context import Context
+from cuota.db.desk import sessions
+from cuota.db.operator import operator_sessions
+from cuota.flows.context import Context, utc_now
 from cuota.flows.desk.change_team import invite
 from cuota.flows.desk.record import OPERATOR
 from cuota.flows.desk.send_links import life_words, send_links
@@ -86,6 +88,32 @@ async def test_a_link_that_has_ended_is_not_mailed(own: Own) -> None:
     assert mails.texts == []
     await passes(own, "desk_links", timedelta(days=1))
     assert await send_links(context) == 0
+
+
+@pytest.mark.parametrize("team", ["desk_links", "operator_links"])
+async def test_a_link_that_was_used_is_not_mailed_again_although_the_server_s_answer_was_lost(
+    own: Own, team: str
+) -> None:
+    mails = Mails()
+    context, merchant_id = mails.of(own.context), own.merchant.merchant_id
+    if team == "desk_links":
+        await invite(own.context, merchant_id, OPERATOR, "Bo", EMAIL, Role.READ_ONLY, "new")
+        send = send_links
+    else:
+        await invite_operator(own.context, OperatorActor(None), "Bo", EMAIL, OperatorRole.RISK, "new")
+        send = send_operator_links
+    # The mail arrives, but the service does not know.
+    assert await send(context) == 1
+    async with own.owner() as owner:
+        link_id = await owner.fetchval(f"SELECT link_id FROM {team} WHERE mail_at IS NOT NULL")
+    if team == "desk_links":
+        assert await sessions.use_link(own.context.pool, merchant_id, link_id, utc_now())
+    else:
+        assert await operator_sessions.use_link(own.context.pool, link_id, utc_now()) is not None
+    mails.up = True
+    await passes(own, team, timedelta(hours=2))
+    assert await send(context) == 0
+    assert mails.texts == []
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,8 @@ _ADD_LINK = """INSERT INTO desk_links (merchant_id, link_id, person_id, created_
     RETURNING link_id"""
 _LINK = """SELECT link_id, person_id, ends_at, one_step FROM desk_links
     WHERE merchant_id = $1 AND link_id = $2 AND used_at IS NULL AND ends_at > $3"""
-_USE_LINK = """UPDATE desk_links SET used_at = $3
+# The mail of a used link has arrived, also if the mail server's answer was lost.
+_USE_LINK = """UPDATE desk_links SET used_at = $3, mail_at = NULL
     WHERE merchant_id = $1 AND link_id = $2 AND used_at IS NULL AND ends_at > $3 RETURNING person_id, one_step"""
 _MERCHANTS_WITH_MAIL = "SELECT DISTINCT merchant_id FROM desk_links WHERE mail_at <= $1"
 # This claims the mail. If this process dies, or the mail server does not answer, the mail is retried: soon at first, and then every hour.

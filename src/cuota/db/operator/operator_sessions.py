@@ -18,9 +18,9 @@ _ADD_LINK = """INSERT INTO operator_links (link_id, person_id, created_at, ends_
         AND used_at IS NULL AND ends_at > $3) < $8 RETURNING link_id"""
 _LINK = """SELECT link_id, person_id, ends_at, one_step, emergency FROM operator_links
     WHERE link_id = $1 AND used_at IS NULL AND ends_at > $2"""
-_USE_LINK = """UPDATE operator_links SET used_at = $2 WHERE link_id = $1 AND used_at IS NULL AND ends_at > $2
-    RETURNING one_step"""
 # As for the links of merchants' people (db/desk/sessions.py).
+_USE_LINK = """UPDATE operator_links SET used_at = $2, mail_at = NULL WHERE link_id = $1 AND used_at IS NULL AND ends_at > $2
+    RETURNING one_step"""
 _MAIL = """WITH due AS MATERIALIZED (
     SELECT link_id FROM operator_links WHERE mail_at <= $1 ORDER BY mail_at LIMIT $3 FOR UPDATE SKIP LOCKED
 )

@@ -156,6 +156,23 @@ async def test_a_chargeback_is_answered_in_the_same_way(staff: Staff) -> None:
     assert (await send(staff, dispute, "evidence", "Delivered.")).status_code == 303
 
 
+async def test_after_the_deadline_a_chargeback_can_be_accepted_but_takes_no_evidence(staff: Staff) -> None:
+    dispute = await charged_back(staff.shop, await captured(staff.shop), 2500)
+    await staff.enter(Role.OWNER)
+    page = await staff.open(path(dispute))
+    assert "Send the evidence" in page.text
+    # Move the deadline, because a sign-in ends before it.
+    await staff.shop.service.context.pool.fetch(
+        "UPDATE disputes SET respond_by = $2 WHERE dispute_id = $1",
+        dispute.dispute_id,
+        utc_now() - timedelta(days=1),
+    )
+    page = await staff.open(path(dispute))
+    assert "The time to answer is over." in page.text
+    assert "Send the evidence" not in page.text
+    assert "Accept and give $25.00 back" in page.text
+
+
 @pytest.mark.parametrize(
     ("files", "text", "said"),
     [

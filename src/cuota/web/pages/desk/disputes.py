@@ -128,7 +128,7 @@ def _page(
     found, one = shown.found, shown.found.dispute
     may = desk.may(Action.ANSWER_DISPUTES)
     now = service_of(request).context.now()
-    answerable = may and one.status in ANSWERABLE and not one.is_late(now)
+    answerable = may and one.status in ANSWERABLE
     values: PageContext = {
         **common(request, desk, f"Dispute about order {found.merchant_reference}", here=DISPUTES),
         "address": f"{DISPUTES}/{one.dispute_id}",
@@ -138,7 +138,9 @@ def _page(
         "facts": facts_of(one, found.currency, found.payment),
         "statements": statement_rows(one, shown.statements),
         "amount": money.shown(one.amount, found.currency),
-        "can_answer": answerable,
+        "can_answer": answerable and not one.is_late(now),
+        # A merchant may give the money back at any time before the decision.
+        "can_accept": answerable,
         "asks_code": _steps_up(request, one) and not desk.fresh,
         "can_appeal": may and can_appeal(one, now),
         "values": desk.form,
