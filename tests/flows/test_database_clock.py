@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from types import SimpleNamespace
 from uuid import RFC_4122, UUID, uuid4
@@ -11,12 +12,13 @@ import pytest
 from cuota.core.sandbox import CODE
 from cuota.db import server_time
 from cuota.flows.checkout.identify_consumer import check_code, send_code
-from cuota.flows.checkout.take_step import open_checkout
+from cuota.flows.checkout.take_step import load, open_checkout, propose
 from cuota.flows.context import utc_now
 from cuota.flows.database_clock import DatabaseClock
 from cuota.web.idempotent import _claim
 from cuota.work.due_orders import settle_due_orders
 from cuota.work.tidy import tidy
+from support.core.values import PROFILE
 from support.makers import Running, read_checkout
 from support.time.sandbox import Sandbox
 
@@ -69,6 +71,33 @@ async def test_a_code_that_another_machine_sent_is_right_although_the_clocks_of_
     await send_code(sandbox.context, await read_checkout(sandbox.context, merchant_id, *opened), "2125550142")
     set_clock(monkeypatch, timedelta(0))
     assert await check_code(sandbox.context, await read_checkout(sandbox.context, merchant_id, *opened), CODE)
+
+
+@pytest.mark.parametrize("ahead", [2 * DAY, -2 * DAY])
+async def test_a_checkout_that_began_on_another_machine_continues_although_the_clocks_of_the_machines_differ(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, ahead: timedelta
+) -> None:
+    merchant_id, order = sandbox.merchant.merchant_id, await sandbox.merchant.create()
+    set_clock(monkeypatch, min(ahead, timedelta(0)))
+    opened = await open_checkout(sandbox.context, merchant_id, UUID(order["token"]))
+    assert opened is not None
+    set_clock(monkeypatch, max(ahead, timedelta(0)))
+    assert await load(sandbox.context, merchant_id, *opened) is not None
+
+
+async def test_a_machine_whose_clock_is_ahead_writes_no_agreement_that_the_previous_release_cannot_read(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = replace(
+        sandbox.context, agreement_values_from=await server_time.read(sandbox.context.pool) + HOUR
+    )
+    order = await sandbox.merchant.create()
+    opened = await open_checkout(context, sandbox.merchant.merchant_id, UUID(order["token"]))
+    assert opened is not None
+    checkout = await read_checkout(context, sandbox.merchant.merchant_id, *opened)
+    set_clock(monkeypatch, DAY)
+    terms = propose(context, checkout, PROFILE)
+    assert terms.stored == terms.agreement.text
 
 
 async def test_a_machine_whose_clock_is_ahead_does_not_take_over_a_request_in_progress(

@@ -13,7 +13,7 @@ from cuota.db.checkout.loaded import Checkout
 from cuota.db.checkout.virtual_cards import ToTell
 from cuota.db.order import orders
 from cuota.db.pool import unavailable
-from cuota.flows.context import Context, utc_now
+from cuota.flows.context import Context
 from cuota.rails.issuing import IssuingRail, VirtualCard
 from cuota.rails.unavailable import RailUnavailable
 
@@ -50,7 +50,7 @@ async def reveal_card(context: Context, checkout: Checkout) -> dict[str, object]
     ids = (order.merchant_id, order.order_id)
     if not await virtual_cards.is_virtual(context.pool, *ids):
         return None
-    now = utc_now()
+    now = context.real_now()
     kept = await virtual_cards.claim(context.pool, *ids, context.new_id(), session.session_hash, now)
     # Read the order after the claim. A void after this point finds the card and lowers its limit.
     found = await orders.read_with_plan(context.pool, *ids)
@@ -128,7 +128,7 @@ async def _tell(context: Context, rail: IssuingRail, card: ToTell) -> None:
 async def hide_cards(context: Context) -> int:
     """Hide cards that were shown long enough, as a background job."""
     rail = context.rails.issuing
-    due = await virtual_cards.to_hide(context.pool, utc_now(), BATCH) if rail is not None else []
+    due = await virtual_cards.to_hide(context.pool, context.real_now(), BATCH) if rail is not None else []
     hidden = 0
     for merchant_id, order_id, key in due:
         assert rail is not None

@@ -21,7 +21,7 @@ from cuota.flows.checkout.allow_card import is_allowed
 from cuota.flows.checkout.remember_browser import who_is_remembered
 from cuota.flows.checkout.submit_checkout import AGREEMENT_CHANGED, pay_with
 from cuota.flows.checkout.take_step import Problem, propose
-from cuota.flows.context import Context, utc_now
+from cuota.flows.context import Context
 
 NOT_KNOWN = "Your card is no longer remembered in this browser. Confirm your phone number to continue."
 
@@ -72,7 +72,7 @@ async def pay_again(
     offer = await find_offer(context, checkout, token)
     if offer is None:
         raise await _not_offered(context, checkout)
-    now, who = utc_now(), offer.consumer
+    now, who = context.real_now(), offer.consumer
     session = replace(
         checkout.session, verified_at=now, consumer_id=who.consumer_id, phone=who.phone, profile=offer.profile
     )

@@ -10,7 +10,7 @@ from cuota.db.checkout import remembered
 from cuota.db.checkout.remembered import Remembered
 from cuota.db.row_security import everyone
 from cuota.db.session import Session
-from cuota.flows.context import Context, utc_now
+from cuota.flows.context import Context
 
 REMEMBERED_FOR = timedelta(days=90)
 
@@ -23,7 +23,7 @@ async def remember_browser(
     context: Context, consumer_id: UUID, merchant_id: UUID, order_id: UUID, earlier: str | None
 ) -> str:
     """Return the browser's new token. The `earlier` token is no longer valid."""
-    token, now = secrets.token_urlsafe(32), utc_now()
+    token, now = secrets.token_urlsafe(32), context.real_now()
     browser = Remembered(consumer_id, merchant_id, order_id)
     await remembered.remember(context.pool, _hash(context, token), browser, now, now + REMEMBERED_FOR)
     if earlier is not None:
@@ -39,7 +39,7 @@ async def who_is_remembered(
         return None
     # The browser is recognized at every merchant.
     with everyone():
-        return await remembered.read(session or context.pool, _hash(context, token), utc_now())
+        return await remembered.read(session or context.pool, _hash(context, token), context.real_now())
 
 
 async def forget_all(context: Context, consumer_id: UUID) -> int:

@@ -18,7 +18,7 @@ from cuota.db.checkout.checkouts import SessionKey
 from cuota.db.checkout.loaded import Checkout
 from cuota.db.order import documents, orders
 from cuota.flows.checkout.days import local_day
-from cuota.flows.context import Context, utc_now
+from cuota.flows.context import Context
 
 # This uses the real clock, like everything that guards access. So moving the sandbox's clock logs nobody out.
 SESSION_LIFE = timedelta(hours=24)
@@ -67,7 +67,7 @@ async def open_checkout(
     secret = secrets.token_urlsafe(32)
     key = session_key(context, merchant_id, order_id, secret)
     device_hash = context.vault.hash("device", device) if device else None
-    await checkouts.open_session(context.pool, key, utc_now(), display, device_hash)
+    await checkouts.open_session(context.pool, key, context.real_now(), display, device_hash)
     return order_id, secret
 
 
@@ -80,7 +80,7 @@ async def load(context: Context, merchant_id: UUID, order_id: UUID, secret: str)
     """Read the checkout of this browser. Return None for a forged or expired session, or one of another checkout."""
     key = session_key(context, merchant_id, order_id, secret)
     found = await checkouts.read(context.pool, key)
-    if found is None or utc_now() > found.session.created_at + SESSION_LIFE:
+    if found is None or context.real_now() > found.session.created_at + SESSION_LIFE:
         return None
     document = documents.decode(found.document)
     return Checkout(
@@ -127,7 +127,7 @@ def propose(context: Context, checkout: Checkout, profile: Profile) -> ProposedT
         f"{settings.public_url}/account",
     )
     # Not the sandbox's clock, because the time is about processes of the previous release.
-    stored = text.values if utc_now() >= context.agreement_values_from else text.text
+    stored = text.values if context.real_now() >= context.agreement_values_from else text.text
     return ProposedTerms(zone, plan, text, stored)
 
 

@@ -6,7 +6,7 @@ import logging
 from datetime import datetime, timedelta
 
 from cuota.db.plan import card_rails
-from cuota.flows.context import Context, utc_now
+from cuota.flows.context import Context
 from cuota.flows.plan.store_card_event import store_card_event
 from cuota.rails.unavailable import RailUnavailable
 
@@ -26,7 +26,7 @@ async def fetch_card_events(context: Context) -> int:
     """Fetch the events of each rail that is due. Return how many were new."""
     await begin_fetching(context)
     now, names = context.now(), list(context.rails.card.by_name)
-    due = await card_rails.claim(context.pool, names, now, utc_now())
+    due = await card_rails.claim(context.pool, names, now, context.real_now())
     return sum([await _fetch(context, name, since, now) for name, since in due.items()])
 
 

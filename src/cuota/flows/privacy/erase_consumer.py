@@ -14,7 +14,7 @@ from cuota.db.privacy import card_erasures, erasure, ownership
 from cuota.db.risk import history, reservations
 from cuota.db.sandbox import forks
 from cuota.flows.afterwards import afterwards
-from cuota.flows.context import Context, utc_now
+from cuota.flows.context import Context
 from cuota.flows.privacy.forget_cards import forget_cards
 from cuota.rails import inbox
 
@@ -95,6 +95,6 @@ async def _erase(
     await history.changed(connection, consumer_id)
     rows = await erasure.erase(connection, theirs, consumer_id, phone, context.now())
     if any(rows.values()):
-        await card_erasures.add(connection, list(context.rails.card.by_name), consumer_id, utc_now())
+        await card_erasures.add(connection, list(context.rails.card.by_name), consumer_id, context.real_now())
     rows["inbox"] = await inbox.forget(connection, recipients)
     return [], rows

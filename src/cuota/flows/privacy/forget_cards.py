@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from cuota.db.privacy import card_erasures
-from cuota.flows.context import Context, utc_now
+from cuota.flows.context import Context
 from cuota.rails.bounded import SECONDS
 from cuota.rails.unavailable import RailUnavailable
 
@@ -18,14 +18,14 @@ log = logging.getLogger("cuota.work")
 async def forget_cards(context: Context) -> int:
     """Send the due requests to the processors. Return how many consumers they have deleted."""
     rails = context.rails.card
-    claimed = await card_erasures.claim(context.pool, list(rails.by_name), utc_now(), BATCH)
+    claimed = await card_erasures.claim(context.pool, list(rails.by_name), context.real_now(), BATCH)
     deleted = 0
     for due in claimed:
         try:
             await rails.forget(due.rail, due.consumer_id)
         except RailUnavailable as problem:
             log.warning("consumer not deleted", extra={"facts": {"rail": due.rail, "problem": str(problem)}})
-            await card_erasures.try_later(context.pool, due, utc_now())
+            await card_erasures.try_later(context.pool, due, context.real_now())
             continue
         await card_erasures.done(context.pool, due)
         deleted += 1

@@ -15,7 +15,6 @@ from cuota.db.checkout import remembered
 from cuota.db.plan import accounts
 from cuota.db.plan.accounts import PlanDetail, ShownPlan
 from cuota.flows.checkout.remember_browser import forget_all
-from cuota.flows.context import utc_now
 from cuota.flows.dispute.ask_consumer import disputes_of_order
 from cuota.flows.plan.manage_plan import BUSY
 from cuota.web.ids import guid
@@ -58,7 +57,7 @@ async def plan_list(request: Request, known: Known) -> Response:
     context = service_of(request).context
     text = request.query_params.get("page", "1")
     at = min(max(int(text), 1), _LAST_PAGE) if text.isascii() and text.isdigit() and len(text) < 9 else 1
-    browsers = await remembered.count(context.pool, known.consumer_id, utc_now())
+    browsers = await remembered.count(context.pool, known.consumer_id, context.real_now())
     found = await accounts.plans_of(context.pool, known.consumer_id, A_PAGE + 1, (at - 1) * A_PAGE)
     lead = "Every plan that you pay with this number." if found else None
     now = context.now()
