@@ -33,6 +33,7 @@ _ASKED = f"SELECT t.asked FROM consumer_asks t JOIN {_THESE} USING (subject, val
 # One statement for each subject, and no transaction around them: a statement that holds one row at a time cannot deadlock with _ASK.
 _ONE = "WHERE subject = $1 AND value_hash = $2"
 _PAID = f"UPDATE consumer_asks SET paid = paid || $3::timestamptz {_ONE}"
+_BEYOND = f"UPDATE consumer_asks SET asked = asked || $3::timestamptz {_ONE}"
 _GIVEN_BACK = f"UPDATE consumer_asks SET asked = array_remove(asked, $3::timestamptz) {_ONE}"
 # The payments of one plan are few, and are read by the primary key.
 _LATEST = f"""SELECT c.state = 'succeeded' AND c.origin = '{Origin.CONSUMER}' AND c.settled_at > $3 AND {SAME_CARD} AS paid
@@ -66,6 +67,12 @@ async def ask(pool: Pool, subjects: Subjects, now: datetime) -> datetime | None:
     rows = await pool.fetch(_ASKED, [subject.value for subject in subjects], list(subjects.values()))
     free = [at for row in rows if (at := again_at(row["asked"], now))]
     return max(free, default=now + timedelta(seconds=1))
+
+
+async def ask_beyond(session: Session, subjects: Subjects, at: datetime) -> None:
+    """Count an attempt beyond the limit, for the subjects that have attempts already."""
+    for subject, value_hash in subjects.items():
+        await session.fetch(_BEYOND, subject.value, value_hash, at)
 
 
 async def paid(session: Session, subjects: Subjects, at: datetime) -> None:

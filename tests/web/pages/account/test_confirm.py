@@ -226,22 +226,37 @@ async def test_beyond_the_rate_limit_a_card_that_has_just_paid_can_pay_until_it_
     assert [row[1] for row in await charges(service, plan.order)] == [True, True, True, False]
 
 
+async def failed_attempts(service: Running, consumer: Consumer) -> int:
+    """Return how many attempts of this phone number risk counts as failures."""
+    row = await service.context.pool.fetchrow(
+        "SELECT cardinality(asked) - cardinality(paid) AS failed FROM consumer_asks WHERE subject = $1 AND value_hash = $2",
+        Subject.PHONE.value,
+        service.context.vault.hash(f"signal-{SignalKind.PHONE}", consumer.phone),
+    )
+    return int(row["failed"])
+
+
 @pytest.mark.parametrize(("given", "more"), [("confirm", 0), ("refuse", 1)])
 async def test_a_payment_counts_as_a_failed_attempt_only_if_it_is_refused_at_the_bank(
     service: Running, consumer: Consumer, shop: Merchant, given: str, more: int
 ) -> None:
-    context = service.context
-
-    async def failed() -> int:
-        row = await context.pool.fetchrow(
-            "SELECT cardinality(asked) - cardinality(paid) AS failed FROM consumer_asks WHERE subject = $1 AND value_hash = $2",
-            Subject.PHONE.value,
-            context.vault.hash(f"signal-{SignalKind.PHONE}", consumer.phone),
-        )
-        return int(row["failed"])
-
     plan = await with_confirmation(consumer, shop)
-    before = await failed()
+    before = await failed_attempts(service, consumer)
     page = await consumer.pay(plan)
     await answer(consumer, page.link("Go to your bank"), given)
-    assert await failed() == before + more
+    assert await failed_attempts(service, consumer) == before + more
+
+
+@pytest.mark.parametrize(("given", "more"), [("confirm", 0), ("refuse", 1)])
+async def test_beyond_the_rate_limit_too_a_payment_counts_as_a_failed_attempt_only_if_it_is_refused(
+    service: Running, consumer: Consumer, shop: Merchant, given: str, more: int
+) -> None:
+    plan = await with_confirmation(consumer, shop)
+    before = await failed_attempts(service, consumer)
+    page = await consumer.pay(plan, "all=1")
+    for each in ("confirm", "confirm"):
+        await answer(consumer, page.link("Go to your bank"), each)
+        page = await consumer.send("pay")
+    await answer(consumer, page.link("Go to your bank"), given)
+    assert [row[1] for row in await charges(service, plan.order)] == [True, True, True, given == "confirm"]
+    assert await failed_attempts(service, consumer) == before + more
