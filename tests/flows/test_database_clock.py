@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from uuid import RFC_4122, UUID, uuid4
 
@@ -20,20 +20,10 @@ from cuota.work.due_orders import settle_due_orders
 from cuota.work.tidy import tidy
 from support.core.values import PROFILE
 from support.makers import Running, read_checkout
+from support.time.machine import set_clock
 from support.time.sandbox import Sandbox
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
-
-
-def set_clock(monkeypatch: pytest.MonkeyPatch, ahead: timedelta) -> None:
-    """Set the clock of this machine. The database keeps its own."""
-
-    class Wrong(datetime):
-        @classmethod
-        def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
-            return datetime.now(tz) + ahead
-
-    monkeypatch.setattr("cuota.flows.context.datetime", Wrong)
 
 
 async def agrees(clock: DatabaseClock, service: Running) -> bool:

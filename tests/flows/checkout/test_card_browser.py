@@ -13,13 +13,13 @@ import pytest
 from cuota.core.checkout.card import read_card
 from cuota.core.consumer import Profile
 from cuota.core.refusal import Refused
-from cuota.flows.checkout import issue_card
 from cuota.flows.checkout.issue_card import reveal_card
 from cuota.flows.checkout.take_step import propose
 from cuota.rails.issuing import IssuingRail, VirtualCard
 from cuota.rails.unavailable import RailUnavailable
 from support.card import pay
 from support.makers import ADDRESS, Merchant, checkout, read_checkout
+from support.time.machine import set_clock
 from support.virtual_card import opened, paid, virtual_order
 
 STRANGER = Profile("Alex", "Stone", "alex@mail.example", ADDRESS)
@@ -91,8 +91,7 @@ async def test_the_time_to_see_the_card_does_not_run_while_the_issuer_is_down(
     down = replace(context, rails=replace(context.rails, issuing=Down(context.rails.issuing)))
     with pytest.raises(Refused):
         await reveal_card(down, await virtual.again())
-    real = issue_card.utc_now
-    monkeypatch.setattr(issue_card, "utc_now", lambda: real() + timedelta(minutes=11))
+    set_clock(monkeypatch, timedelta(minutes=11))
     assert await virtual.card()
-    monkeypatch.setattr(issue_card, "utc_now", lambda: real() + timedelta(minutes=22))
+    set_clock(monkeypatch, timedelta(minutes=22))
     assert await virtual.reveal() is None

@@ -20,7 +20,6 @@ import pytest
 from cuota.core.order.movement import MovementKind, MovementRequest
 from cuota.core.refusal import Code, Refused
 from cuota.db.verify.recalculate import verify
-from cuota.flows.checkout import issue_card
 from cuota.flows.checkout.clear_card import clear_card, finish_clearings
 from cuota.flows.checkout.issue_card import hide_cards, reveal_card, tell_limits
 from cuota.flows.order.capture_order import capture_order
@@ -30,6 +29,7 @@ from cuota.rails.unavailable import RailUnavailable
 from cuota.run.json_lines import JsonLines
 from support.makers import Merchant, checkout, read_checkout
 from support.own_service import Own
+from support.time.machine import set_clock
 from support.virtual_card import everything, opened, paid, virtual_order
 
 
@@ -69,11 +69,10 @@ async def test_after_its_minutes_the_card_is_not_shown_again_and_the_issuer_dele
     virtual = await virtual_order(merchant)
     card = await virtual.card()
     assert (await virtual.book())["sealed"] is not None
-    real = issue_card.utc_now
-    monkeypatch.setattr(issue_card, "utc_now", lambda: real() + timedelta(minutes=9, seconds=50))
+    set_clock(monkeypatch, timedelta(minutes=9, seconds=50))
     await hide_cards(merchant.service.context)
     assert await virtual.card() == card
-    monkeypatch.setattr(issue_card, "utc_now", lambda: real() + timedelta(minutes=10, seconds=10))
+    set_clock(monkeypatch, timedelta(minutes=10, seconds=10))
     assert await virtual.reveal() is None
     await hide_cards(merchant.service.context)
     assert (await virtual.book())["sealed"] is None
