@@ -88,10 +88,10 @@ async def count_next(
         if not await asks.has_just_paid(context.pool, merchant_id, order_id, since):
             raise
         subjects = _subjects(context, order_id, asker, card)
-        network = {each: subjects[each] for each in subjects if each is Subject.NETWORK}
-        at = (await _count(context, network)).at
+        others = dict(subjects)
+        network = others.pop(Subject.NETWORK, None)
+        at = (await _count(context, {} if network is None else {Subject.NETWORK: network})).at
         # Risk subtracts the attempts that paid from all attempts. If this one were left out, its payment would hide a failed attempt.
-        others = {each: subjects[each] for each in subjects if each is not Subject.NETWORK}
         await asks.ask_beyond(context.pool, others, at)
         return CountedAttempt(subjects, at)
 
