@@ -18,18 +18,20 @@ from bench.service import BenchService
 
 SESSIONS = 16
 ROUNDS = 3
-# The numbers of clients, by the number of workers. Each round measures them one after the other, and then the limits
-# for those in BESIDE; the other numbers of clients are compared with the limits of 32 in the same round.
-CLIENTS = {1: (1, 32, 16, 64, 128), 2: (32, 64)}
+# The numbers of clients, by the number of workers. A round measures each operation with the numbers of one group, then
+# with those of the next. The limits follow for those in BESIDE; the other numbers of clients are compared with the limits
+# of 32 in the same round. One client is a group of its own, because the background work of many would slow it.
+CLIENTS = {1: ((1,), (32, 16, 64, 128)), 2: ((32, 64),)}
+_ALL = [clients for groups in CLIENTS.values() for group in groups for clients in group]
 BESIDE = {(1, 1): 1, (1, 32): SESSIONS, (2, 32): SESSIONS}
 COMPARED_WITH = 32
 WARM = 0.4
 # The number of orders of a pool that one measurement may use up. A measurement that uses up all of them ends early.
-MOST = {clients: 1_500 if clients == 1 else 6_000 for numbers in CLIENTS.values() for clients in numbers}
+MOST = {clients: 1_500 if clients == 1 else 6_000 for clients in _ALL}
 # The number of statements that pgbench sends, by the number of sessions: enough for one to two seconds.
 STATEMENTS = {1: 1_000, SESSIONS: 4_800}
 # The limits of one round: captures and saves of (1, 32), captures of (1, 1) and of (2, 32).
-_ROUND = sum(MOST[clients] for numbers in CLIENTS.values() for clients in numbers)
+_ROUND = sum(MOST[clients] for clients in _ALL)
 POOL = ROUNDS * (_ROUND + STATEMENTS[1] + 3 * STATEMENTS[SESSIONS]) + 10
 
 

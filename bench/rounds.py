@@ -6,6 +6,7 @@ compares numbers that were measured within the same seconds, and the table has t
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from statistics import median
 
 import psutil
 
-from bench import work
+from bench import service, work
 from bench.client import Measured
 from bench.measure import BESIDE, CLIENTS, COMPARED_WITH, BenchRun, limits, on_service
 from bench.report import Cost, ReportRow
@@ -31,16 +32,30 @@ class Rounds:
 
     def measure(self, bench: BenchRun, workers: int, web: list[psutil.Process], bare_port: int) -> None:
         """Measure one round: each operation with every number of clients, and its limits."""
-        for name in work.WORKS:
-            for clients in CLIENTS[workers]:
-                shape = name, workers, clients
-                # The round trips do not depend on the speed of the machine: the first round counts them.
-                counting = clients == 1 and not self.spent[shape]
-                measured, cost = on_service(bench, name, workers, clients, web, counting=counting)
-                self.found[shape].append(measured)
-                self.spent[shape].append(cost)
-                if (workers, clients) in BESIDE:
-                    self.limits[shape].append(limits(bench, name, workers, clients, bare_port))
+        for group in CLIENTS[workers]:
+            for name in work.WORKS:
+                # Otherwise the background work of the previous operation would slow this one.
+                asyncio.run(service.events_published(bench.where))
+                for clients in group:
+                    self._measure(bench, name, workers, clients, web, bare_port)
+
+    def _measure(
+        self,
+        bench: BenchRun,
+        name: str,
+        workers: int,
+        clients: int,
+        web: list[psutil.Process],
+        bare_port: int,
+    ) -> None:
+        shape = name, workers, clients
+        # The round trips do not depend on the speed of the machine: the first round counts them.
+        counting = clients == 1 and not self.spent[shape]
+        measured, cost = on_service(bench, name, workers, clients, web, counting=counting)
+        self.found[shape].append(measured)
+        self.spent[shape].append(cost)
+        if (workers, clients) in BESIDE:
+            self.limits[shape].append(limits(bench, name, workers, clients, bare_port))
 
     def rows(self) -> list[ReportRow]:
         """Return one row for each shape and limit, sorted as they were measured."""
