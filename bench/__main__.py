@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -136,11 +137,11 @@ def main() -> None:
         with with_postgres(place) as where:
             bench = BenchRun(place, where, folder, service.merchant(place), options.seconds)
             prepare(bench)
-            for workers in CLIENTS:
+            for workers, groups in CLIENTS.items():
                 with service.serving(place, workers) as web, bare.running(bench.answers, workers) as port:
-                    for number in range(ROUNDS):
-                        say(f"workers: {workers}, round {number + 1} of {ROUNDS}")
-                        rounds.measure(bench, workers, web, port)
+                    for group, number in product(groups, range(ROUNDS)):
+                        say(f"workers: {workers}, clients: {group}, round {number + 1} of {ROUNDS}")
+                        rounds.measure(bench, workers, group, web, port)
             rows = [*rounds.rows(), *beside_peers(bench, rounds)]
             postgresql = asyncio.run(check(bench))
             verified = service.cuota(place, "verify").strip()

@@ -18,9 +18,10 @@ from bench.service import BenchService
 
 SESSIONS = 16
 ROUNDS = 3
-# The numbers of clients, by the number of workers. A round measures each operation with the numbers of one group, then
-# with those of the next. The limits follow for those in BESIDE; the other numbers of clients are compared with the limits
-# of 32 in the same round. One client is a group of its own, because the background work of many would slow it.
+# The groups of numbers of clients, by the number of workers. All rounds of one group come before those of the next: after
+# many clients, the service works in the background for a while, which would slow a single one. A round measures an operation
+# with each number of its group, and then the limits for those in BESIDE; the other numbers of clients are compared with the
+# limits of 32 in the same round.
 CLIENTS = {1: ((1,), (32, 16, 64, 128)), 2: ((32, 64),)}
 _ALL = [clients for groups in CLIENTS.values() for group in groups for clients in group]
 BESIDE = {(1, 1): 1, (1, 32): SESSIONS, (2, 32): SESSIONS}

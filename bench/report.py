@@ -20,9 +20,7 @@ NOTES = [
         "There is one row for each operation and limit. Every number is the median of three rounds. A round measures an "
         "operation with each number of clients and its limits within about fifteen seconds, so a ratio compares numbers "
         "of the same seconds; `rounds` has the lowest and the highest ratio. Each operation begins when the events of the "
-        "previous one are published. In the second and third round, the service still processes messages about the refunds "
-        "of the round before while one client is measured; so its rows of token, create and refund are slower than on a "
-        "service without refunds. The rows of 16, 64 and 128 clients are compared with the limits of 32. The other systems "
+        "previous one are published. The rows of 16, 64 and 128 clients are compared with the limits of 32. The other systems "
         "were measured once, after all rounds."
     ),
     (

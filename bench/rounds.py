@@ -16,7 +16,7 @@ import psutil
 
 from bench import service, work
 from bench.client import Measured
-from bench.measure import BESIDE, CLIENTS, COMPARED_WITH, BenchRun, limits, on_service
+from bench.measure import BESIDE, COMPARED_WITH, BenchRun, limits, on_service
 from bench.report import Cost, ReportRow
 
 Shape = tuple[str, int, int]
@@ -30,14 +30,15 @@ class Rounds:
     spent: dict[Shape, list[Cost]] = field(default_factory=lambda: defaultdict(list))
     limits: dict[Shape, list[dict[str, float]]] = field(default_factory=lambda: defaultdict(list))
 
-    def measure(self, bench: BenchRun, workers: int, web: list[psutil.Process], bare_port: int) -> None:
-        """Measure one round: each operation with every number of clients, and its limits."""
-        for group in CLIENTS[workers]:
-            for name in work.WORKS:
-                # Otherwise the background work of the previous operation would slow this one.
-                asyncio.run(service.events_published(bench.where))
-                for clients in group:
-                    self._measure(bench, name, workers, clients, web, bare_port)
+    def measure(
+        self, bench: BenchRun, workers: int, group: tuple[int, ...], web: list[psutil.Process], bare_port: int
+    ) -> None:
+        """Measure one round: each operation with every number of clients of the group, and its limits."""
+        for name in work.WORKS:
+            # Otherwise the background work of the previous operation would slow this one.
+            asyncio.run(service.events_published(bench.where))
+            for clients in group:
+                self._measure(bench, name, workers, clients, web, bare_port)
 
     def _measure(
         self,
