@@ -9,11 +9,10 @@ from uuid import uuid4
 
 from cuota import config
 from cuota.db.embedded.server import open_embedded
-from cuota.flows.order.return_money import return_money
 from cuota.run import runtime
 from support.commands import Cuota
-from support.makers import complete
 from support.own_service import opened_own
+from support.refused_refund import refuse_refund
 
 
 async def refused_refund(command: Cuota, where: dict[str, Any]) -> None:
@@ -21,13 +20,7 @@ async def refused_refund(command: Cuota, where: dict[str, Any]) -> None:
     settings = config.load({"CUOTA_DATA_DIR": str(command.data)})
     await runtime.migrated(settings, where)
     async with opened_own(settings, where) as own:
-        shop = own.auto_merchant
-        order = await shop.create("100.00")
-        await complete(own.service, shop.merchant_id, order)
-        assert (await shop.move(order, "refund", "90.00")).status_code == 200
-        async with own.owner() as owner:
-            await owner.execute("UPDATE card_simulator.charges SET refunded = amount")
-        await return_money(own.context)
+        await refuse_refund(own)
 
 
 def test_a_refund_that_the_operator_paid_in_another_way_is_settled_once_and_the_reason_is_in_the_log(

@@ -119,6 +119,13 @@ async def days(own: Own) -> Days:
     return Days(own)
 
 
+async def replaced_in_five_seconds(days: Days) -> UUID:
+    """Make a payout whose account is replaced five seconds later. Return the payout's id."""
+    await change_bank_account(days.context, days.merchant_id, CHANGED["returned"])
+    days.at += timedelta(days=3, seconds=-5)
+    return await days.payout()
+
+
 @pytest.mark.parametrize("tried", [False, True], ids=["job stood still", "bank did not answer"])
 async def test_a_payout_that_is_sent_days_late_is_expected_on_the_next_business_day(
     days: Days, *, tried: bool
@@ -198,9 +205,7 @@ async def test_a_payout_is_not_sent_to_an_account_that_was_replaced_during_the_o
 async def test_a_payout_that_is_sent_on_its_day_does_not_go_to_an_account_that_was_replaced_since_the_closing(
     days: Days,
 ) -> None:
-    await change_bank_account(days.context, days.merchant_id, CHANGED["returned"])
-    days.at += timedelta(days=3, seconds=-5)
-    payout_id = await days.payout()
+    payout_id = await replaced_in_five_seconds(days)
     # The job stood still for some hours, and the day of arrival is not over.
     days.at += timedelta(hours=5)
     bank = Asked(days.bank)
@@ -212,9 +217,7 @@ async def test_a_payout_that_is_sent_on_its_day_does_not_go_to_an_account_that_w
 async def test_an_order_that_is_still_on_its_way_when_the_account_is_replaced_is_not_paid_twice(
     days: Days,
 ) -> None:
-    await change_bank_account(days.context, days.merchant_id, CHANGED["returned"])
-    days.at += timedelta(days=3, seconds=-5)
-    payout_id = await days.payout()
+    payout_id = await replaced_in_five_seconds(days)
     bank = SlowBank(days.bank)
     context = with_bank(days.context, bank)
     await send_payouts(context)
@@ -233,9 +236,7 @@ async def test_an_order_that_is_still_on_its_way_when_the_account_is_replaced_is
 async def test_a_payout_whose_order_never_arrived_is_given_back_an_hour_after_the_account_was_replaced(
     days: Days,
 ) -> None:
-    await change_bank_account(days.context, days.merchant_id, CHANGED["returned"])
-    days.at += timedelta(days=3, seconds=-5)
-    payout_id = await days.payout()
+    payout_id = await replaced_in_five_seconds(days)
     bank = SlowBank(days.bank)
     context = with_bank(days.context, bank)
     await send_payouts(context)

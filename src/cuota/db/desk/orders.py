@@ -44,8 +44,8 @@ _FITS = {
     View.DECLINED: "o.status = 'Declined'",
     View.ABANDONED: "o.status = 'Abandoned'",
 }
-# The condition that begins a page after the order $2, and the order of the rows. A list by time ends at a bound of the ids. An order's amount never changes, so the
-# order's id is enough to find its position.
+# The condition that begins a page after the order $2, and the order of the rows. A list by time ends at a bound of the ids. An order's
+# amount never changes, so the order's id is enough to find its position.
 _AMOUNT = (
     "coalesce((SELECT a.amount FROM orders a WHERE a.merchant_id = $1 AND a.order_id = $2), {otherwise})"
 )

@@ -7,13 +7,15 @@ the row $2.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from enum import StrEnum
 from uuid import UUID
 
 from cuota.core.desk.sort import Sort
 from cuota.core.dispute.dispute import DisputeStatus
 from cuota.core.payout.payout import Payout, PayoutStatus
 from cuota.db.dispute.disputes import COLUMNS, FoundDispute, dispute_of
-from cuota.db.dispute.listing import GOING
+from cuota.db.dispute.listing import GOING, OF_STATUS
 from cuota.db.payout.listing import PAYOUT, payout_of
 from cuota.db.session import Session
 
@@ -45,9 +47,9 @@ _PAYOUT_SORTS = {
 }
 
 _DISPUTES_BY_TIME = f"""SELECT d.order_id, {COLUMNS} FROM disputes d WHERE d.merchant_id = $1 AND {{behind}}
-    AND d.status = ANY ($3::text[]) ORDER BY {{way}} LIMIT $4"""
+    AND {OF_STATUS} ORDER BY {{way}} LIMIT $4"""
 _DISPUTES = f"""SELECT d.* FROM (SELECT d.order_id, {COLUMNS} FROM disputes d WHERE d.merchant_id = $1
-        AND d.status = ANY ($3::text[]) ORDER BY d.dispute_id DESC LIMIT {MOST_SORTED}) d
+        AND {OF_STATUS} ORDER BY d.dispute_id DESC LIMIT {MOST_SORTED}) d
     WHERE {{behind}} ORDER BY {{way}} LIMIT $4"""
 _OF = "coalesce((SELECT a.{column} FROM disputes a WHERE a.merchant_id = $1 AND a.dispute_id = $2), {otherwise})"
 _EARLIEST = "'-infinity'::timestamptz"
@@ -107,7 +109,7 @@ async def disputes(
     start = after if after is not None else _IDS[sort in _DOWN]
     names = [status.value for status in statuses or tuple(DisputeStatus)]
     if DisputeStatus.CLOSED not in names:
-        sql = sql.replace("d.status = ANY ($3::text[])", GOING)
+        sql = sql.replace(OF_STATUS, GOING)
     rows = await session.fetch(sql.format(behind=behind, way=way), merchant_id, start, names, limit)
     return [FoundDispute(row["order_id"], dispute_of(row)) for row in rows]
 
@@ -116,17 +118,20 @@ async def leaves_out_payouts(
     session: Session, merchant_id: UUID, sort: Sort, statuses: tuple[PayoutStatus, ...]
 ) -> bool:
     """Return whether the list in this order leaves out the oldest payouts."""
-    if sort in _BY_TIME:
-        return False
-    names = [status.value for status in statuses or tuple(PayoutStatus)]
-    return await session.fetchrow(_MORE_PAYOUTS, merchant_id, names) is not None
+    return await _leaves_out(session, _MORE_PAYOUTS, merchant_id, sort, statuses or tuple(PayoutStatus))
 
 
 async def leaves_out_disputes(
     session: Session, merchant_id: UUID, sort: Sort, statuses: tuple[DisputeStatus, ...]
 ) -> bool:
     """Return whether the list in this order leaves out the oldest disputes."""
+    return await _leaves_out(session, _MORE_DISPUTES, merchant_id, sort, statuses or tuple(DisputeStatus))
+
+
+async def _leaves_out(
+    session: Session, more: str, merchant_id: UUID, sort: Sort, statuses: Sequence[StrEnum]
+) -> bool:
+    # A list by time goes on to its end: only the other orders sort the newest rows.
     if sort in _BY_TIME:
         return False
-    names = [status.value for status in statuses or tuple(DisputeStatus)]
-    return await session.fetchrow(_MORE_DISPUTES, merchant_id, names) is not None
+    return await session.fetchrow(more, merchant_id, [status.value for status in statuses]) is not None

@@ -18,11 +18,12 @@ NEWEST = UUID(int=2**128 - 1)
 _PAYMENT = (
     """LEFT JOIN charges c ON c.merchant_id = $1 AND c.order_id = d.order_id AND c.charge_id = d.charge_id"""
 )
-_PAGE = f"""SELECT d.order_id, c.installment AS payment, {COLUMNS} FROM disputes d {_PAYMENT}
-    WHERE d.merchant_id = $1 AND d.dispute_id < $2 AND d.status = ANY ($3::text[]) ORDER BY d.dispute_id DESC LIMIT $4"""
+OF_STATUS = "d.status = ANY ($3::text[])"
 # The index disputes_going contains only these.
-GOING = "d.status = ANY ($3::text[]) AND d.status <> 'closed'"
-_PAGE_GOING = _PAGE.replace("d.status = ANY ($3::text[])", GOING)
+GOING = f"{OF_STATUS} AND d.status <> 'closed'"
+_PAGE = f"""SELECT d.order_id, c.installment AS payment, {COLUMNS} FROM disputes d {_PAYMENT}
+    WHERE d.merchant_id = $1 AND d.dispute_id < $2 AND {OF_STATUS} ORDER BY d.dispute_id DESC LIMIT $4"""
+_PAGE_GOING = _PAGE.replace(OF_STATUS, GOING)
 # A statement of its own: a plan for both would read all disputes of the merchant to find those of one order.
 _PAGE_OF_ORDER = f"""WITH of_order AS MATERIALIZED (SELECT * FROM disputes WHERE merchant_id = $1 AND order_id = $5)
 {_PAGE.replace("disputes d", "of_order d")}"""

@@ -74,10 +74,15 @@ async def release(
 
 
 async def would(session: Session, merchant_id: UUID, payout_id: UUID, now: datetime) -> Release:
-    """Return what a release of this payout, which exists and is held, would do now: RELEASED, GIVEN_BACK or REFUSED."""
+    """Return what a release of this payout, which exists, would do now: RELEASED, GIVEN_BACK or REFUSED."""
     # Two statements: on a Citus cluster, a function in a query of a shard must not read tables itself.
     paid = await session.fetchrow(_ACCOUNT, merchant_id, payout_id)
     assert paid is not None
     row = await session.fetchrow(_WOULD, merchant_id, paid["account_id"], now)
     assert row is not None
     return Release(row["result"])
+
+
+async def gives_back(session: Session, merchant_id: UUID, payout_id: UUID, at: datetime) -> bool:
+    """Return whether another account is in force at that time, so that the next payout pays the amount of this one."""
+    return await would(session, merchant_id, payout_id, at) is Release.GIVEN_BACK

@@ -8,7 +8,6 @@ from uuid import UUID
 
 from cuota.core.payout.bank_report import Reported
 from cuota.db.payout import holds, queued
-from cuota.db.payout.holds import Release
 from cuota.db.payout.queued import QueuedPayout
 from cuota.flows.context import Context
 from cuota.rails.bank.files import FileBankRail
@@ -24,11 +23,17 @@ async def make_files(context: Context, rail: FileBankRail, effective: date) -> t
     """
     now = context.now()
     waiting = await queued.read(context.pool, await rail.books.queued())
-    held = [each for each in waiting if await queued.must_wait(context.pool, each)]
-    replaced = [each for each in waiting if each not in held and await _is_replaced(context, each)]
-    stopped = {each.payout_id for each in (*held, *replaced)}
-    allowed = [each.payout_id for each in waiting if each.payout_id not in stopped]
-    withdrawn = set(await rail.books.withdraw(list(stopped)))
+    held: list[QueuedPayout] = []
+    replaced: list[QueuedPayout] = []
+    allowed: list[UUID] = []
+    for each in waiting:
+        if await queued.must_wait(context.pool, each):
+            held.append(each)
+        elif await holds.gives_back(context.pool, each.merchant_id, each.payout_id, now):
+            replaced.append(each)
+        else:
+            allowed.append(each.payout_id)
+    withdrawn = set(await rail.books.withdraw([each.payout_id for each in (*held, *replaced)]))
     for each in held:
         if each.payout_id in withdrawn:
             await queued.hold(context.pool, each, now, rail.name)
@@ -37,11 +42,6 @@ async def make_files(context: Context, rail: FileBankRail, effective: date) -> t
     given_back = [each.payout_id for each in replaced if each.payout_id in withdrawn]
     await queued.look_up(context.pool, [*(allowed if made else []), *given_back], now, rail.name)
     return made, len(withdrawn)
-
-
-async def _is_replaced(context: Context, payout: QueuedPayout) -> bool:
-    would = await holds.would(context.pool, payout.merchant_id, payout.payout_id, context.now())
-    return would is Release.GIVEN_BACK
 
 
 async def record_report(

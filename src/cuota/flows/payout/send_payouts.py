@@ -12,7 +12,6 @@ from cuota.core.payout.arrival import business_days_after, day_at_bank, retry_at
 from cuota.core.payout.calendar import next_business_day
 from cuota.core.payout.payout import PayoutStatus
 from cuota.db.payout import holds, queued, sending
-from cuota.db.payout.holds import Release
 from cuota.db.payout.sending import DuePayout
 from cuota.flows.context import Context
 from cuota.flows.merchant.seal_bank_account import bound_to
@@ -117,13 +116,12 @@ async def _is_replaced(context: Context, due: DuePayout) -> bool:
     Before that, the payout is neither sent nor given back: raises RailUnavailable.
     """
     now = context.now()
-    found = [
-        await holds.would(context.pool, due.merchant_id, due.payout_id, at) is Release.GIVEN_BACK
-        for at in (now, now - ON_ITS_WAY)
-    ]
-    if found == [True, False]:
+    ids = due.merchant_id, due.payout_id
+    if not await holds.gives_back(context.pool, *ids, now):
+        return False
+    if not await holds.gives_back(context.pool, *ids, now - ON_ITS_WAY):
         raise RailUnavailable(JUST_REPLACED)
-    return found[0]
+    return True
 
 
 async def _stop_if_held(context: Context, due: DuePayout, rail: BoundedBankRail) -> None:

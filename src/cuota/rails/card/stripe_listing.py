@@ -28,7 +28,8 @@ async def earliest_events(
 ) -> list[CardEvent]:
     """Return the events since that time, oldest first. If there are many, return only the oldest of them.
 
-    The last one is later than `since`, if any event is, because the service continues from its time on. Many events may have one time.
+    If any event is later than `since`, then the last returned one is, too: the service continues from its time. Otherwise, a call that
+    returns only events of the time `since` would look like the end of the list.
     """
     begin = int(since.timestamp())
     read = _Reading(since, monotonic() + ENOUGH, metadata_of)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from cuota.flows.order.return_money import return_money
-from support.makers import complete
 from support.own_service import Own
 from support.pages.operator_staff import OperatorStaff
+from support.refused_refund import refuse_refund
 
 # Copies of the refused refund, for other orders.
 _COPY = """INSERT INTO card_refunds SELECT (jsonb_populate_record(r, jsonb_build_object('card_refund_id', gen_random_uuid(),
@@ -15,13 +14,8 @@ _COPY = """INSERT INTO card_refunds SELECT (jsonb_populate_record(r, jsonb_build
 
 
 async def test_the_sum_of_the_refunds_that_are_owed_has_all_of_them(own: Own) -> None:
-    shop = own.auto_merchant
-    order = await shop.create("100.00")
-    await complete(own.service, shop.merchant_id, order)
-    assert (await shop.move(order, "refund", "90.00")).status_code == 200
+    order = await refuse_refund(own)
     async with own.owner() as owner:
-        await owner.execute("UPDATE card_simulator.charges SET refunded = amount")
-        await return_money(own.context)
         await owner.execute("SET session_replication_role = replica")
         await owner.execute(_COPY, UUID(order["orderId"]))
     async with own.service.client() as http:
