@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -44,3 +46,21 @@ def test_a_wheel_contains_every_folder_of_the_code() -> None:
     assert sorted(set(packages) - {"cuota_demo", "cuota_docs", "cuota.policies"}) == sorted(
         folders - {"cuota.policies"}
     )
+
+
+def _tracked(*options: str) -> list[str]:
+    """Return lines of `git ls-files`. Skip the test if these files are no clone, for example an unpacked archive."""
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    listed = subprocess.run(
+        ["git", "ls-files", *options], check=False, cwd=ROOT, capture_output=True, text=True
+    )
+    if listed.returncode:
+        pytest.skip(f"git cannot list the files: {listed.stderr.strip()}")
+    return listed.stdout.splitlines()
+
+
+def test_git_tracks_no_ignored_file_and_no_link() -> None:
+    """A link to a folder of one machine breaks every other clone."""
+    assert _tracked("--cached", "--ignored", "--exclude-standard") == []
+    assert [line for line in _tracked("--stage") if line.startswith("120000")] == []
