@@ -92,8 +92,8 @@ ALLOWED = {
 
 # Statements that read the rows of one merchant in order, page by page.
 IN_ORDER = {
-    "events._PAGE", "publishing._ASTRAY", "publishing._LOST", "recalculate._ORDERS", "recalculate._STRAY",
-    "settlements._MOVED", "figures._ORDERS", "figures._DAYS", "orders._ENDS",
+    "events._PAGE", "publishing._ASTRAY", "publishing._EVENTLESS", "publishing._LOST", "publishing._NUMBERED",
+    "recalculate._ORDERS", "recalculate._STRAY", "settlements._MOVED", "figures._ORDERS", "figures._DAYS", "orders._ENDS",
 }  # fmt: skip
 
 

@@ -165,14 +165,19 @@ class Dispute:
 
     @property
     def due_at(self) -> datetime | None:
-        """Return when the dispute's next scheduled work is due: the reminder, the deadline, or the closing."""
-        if self.status is DisputeStatus.OPEN:
-            if not self.reminded:
-                return self.respond_by - REMIND_BEFORE
-            return self.respond_by if self.kind is DisputeKind.DISPUTE else None
-        if self.status in {DisputeStatus.WON, DisputeStatus.LOST}:
-            return self.appeal_by
-        return None
+        """Return when the dispute's next scheduled work is due."""
+        return next_work_at(self.status, self.kind, self.respond_by, self.appeal_by, reminded=self.reminded)
+
+
+def next_work_at(
+    status: str, kind: str, respond_by: datetime, appeal_by: datetime | None, *, reminded: bool
+) -> datetime | None:
+    """Return when a dispute's next scheduled work is due: the reminder, the deadline, or the closing."""
+    if status == DisputeStatus.OPEN:
+        if not reminded:
+            return respond_by - REMIND_BEFORE
+        return respond_by if kind == DisputeKind.DISPUTE else None
+    return appeal_by if status in {DisputeStatus.WON, DisputeStatus.LOST} else None
 
 
 def dispute_edge(dispute: Dispute, move: str) -> DisputeEdge:

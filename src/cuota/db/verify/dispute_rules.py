@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from cuota.core.dispute.dispute import next_work_at
 from cuota.core.ledger import Transfer
 
 
@@ -22,6 +24,10 @@ class StoredDispute(NamedTuple):
     movement_id: UUID | None
     release_id: UUID | None
     charge_id: UUID | None
+    respond_by: datetime
+    reminded: bool
+    appeal_by: datetime | None
+    due_at: datetime | None
 
     @property
     def is_chargeback(self) -> bool:
@@ -84,9 +90,25 @@ def disagreements(
             found = sums[each.dispute_id, posting]
             if found != amount:
                 yield f"disputes {each.dispute_id}", f"{posting} should be {amount}, the ledger says {found}"
+        yield from _ending(each)
         won = each.amount if each.outcome == "won" and each.is_chargeback else 0
         if each.release_id is not None and sums[each.release_id, "chargeback_reversed"] != won:
             yield f"disputes {each.dispute_id}", f"won {won}, the ledger says otherwise"
+
+
+def _ending(dispute: StoredDispute) -> Iterator[tuple[str, str]]:
+    """Check that a job finds the dispute in time, and that its outcome is the one by which its money moved."""
+    name = f"disputes {dispute.dispute_id}"
+    due = next_work_at(
+        dispute.status, dispute.kind, dispute.respond_by, dispute.appeal_by, reminded=dispute.reminded
+    )
+    # An earlier time is harmless.
+    if due is not None and (dispute.due_at is None or dispute.due_at > due):
+        yield name, f"its next work is at {dispute.due_at}, it is due at {due}"
+    if (dispute.outcome == "lost") != (dispute.movement_id is not None):
+        yield name, f"its outcome is {dispute.outcome}, its refund is {dispute.movement_id}"
+    if dispute.outcome in {"won", "withdrawn"} and dispute.release_id is None:
+        yield name, f"its outcome is {dispute.outcome}, but nothing was released"
 
 
 def _expected(dispute: StoredDispute) -> dict[str, int]:

@@ -73,6 +73,10 @@ _ROWS = {
             "d.movement_id",
             "d.release_id",
             "d.charge_id",
+            "d.respond_by",
+            "d.reminded",
+            "d.appeal_by",
+            "d.due_at",
         ),
         "FROM disputes d WHERE d.merchant_id = $1 AND d.order_id = o.order_id ORDER BY d.opened_at, d.dispute_id",
     ),
@@ -90,12 +94,12 @@ _ROWS = {
     ),
     "told": Nested(
         "told",
-        ("e.type", "e.reference", "e.amount"),
+        ("e.type", "e.reference", "e.amount", "e.success"),
         "FROM events e WHERE e.merchant_id = $1 AND e.order_id = o.order_id ORDER BY e.sequence",
     ),
     "decided": Nested(
         "decided",
-        ("d.approved", "d.inputs ->> 'amount'", INTACT, "d.inputs ->> 'review'"),
+        ("d.approved", "d.inputs ->> 'amount'", INTACT, "d.inputs ->> 'review'", "d.consumer_id"),
         "FROM decisions d WHERE d.merchant_id = $1 AND d.order_id = o.order_id ORDER BY d.decided_at",
     ),
     "reviewed": REVIEWED,
@@ -118,10 +122,28 @@ FROM orders o LEFT JOIN order_details d ON d.merchant_id = $1 AND d.order_id = o
     {" ".join(nested.join for nested in _ROWS.values())}
 WHERE o.merchant_id = $1 AND o.order_id > $2 ORDER BY o.order_id LIMIT $3
 """
-_STRAY = """
-SELECT t.order_id, t.number FROM transfers t WHERE t.merchant_id = $1
+# Rows of an order that does not exist: anti-joins along primary keys. Events may also belong to a payout or a bank account.
+_OF_ORDERS = {
+    "transfers": "t.number",
+    "movements": "t.reference",
+    "plans": "t.first_day",
+    "installments": "t.number",
+    "charges": "t.charge_id",
+    "card_refunds": "t.card_refund_id",
+    "disputes": "t.dispute_id",
+    "decisions": "t.decision_id",
+}
+_STRAY = (
+    " UNION ALL ".join(
+        f"""SELECT t.order_id, '{table}' AS place, {named}::text AS named FROM {table} t WHERE t.merchant_id = $1
+    AND NOT EXISTS (SELECT FROM orders o WHERE o.merchant_id = $1 AND o.order_id = t.order_id)"""
+        for table, named in _OF_ORDERS.items()
+    )
+    + """ UNION ALL SELECT t.order_id, 'events' AS place, t.sequence::text AS named FROM events t WHERE t.merchant_id = $1
     AND NOT EXISTS (SELECT FROM orders o WHERE o.merchant_id = $1 AND o.order_id = t.order_id)
-"""
+    AND NOT EXISTS (SELECT FROM payouts p WHERE p.merchant_id = $1 AND p.payout_id = t.order_id)
+    AND NOT EXISTS (SELECT FROM bank_accounts b WHERE b.merchant_id = $1 AND b.account_id = t.order_id) LIMIT 1000"""
+)
 _FIRST = UUID(int=0)
 
 
@@ -188,7 +210,5 @@ async def _verify_merchant(
     async for found in publishing.disagreements(session, merchant_id):
         report.disagreements.append(Disagreement(merchant_id, *found))
     for row in await session.fetch(_STRAY, merchant_id):
-        stray = Disagreement(
-            merchant_id, row["order_id"], f"transfers {row['number']}", "belongs to no order"
-        )
-        report.disagreements.append(stray)
+        place = f"{row['place']} {row['named']}"
+        report.disagreements.append(Disagreement(merchant_id, row["order_id"], place, "belongs to no order"))

@@ -39,7 +39,7 @@ class StoredReview(NamedTuple):
 def disagreements(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield every row about the order's review that differs, as (row, problem)."""
     review = next((StoredReview(*row) for row in facts["reviewed"]), None)
-    said = [reviewed for *_, reviewed in facts["decided"]]
+    said = [reviewed for *_, reviewed, _ in facts["decided"]]
     state = None if review is None else review.state
     if facts["review"] != state:
         yield "orders.review", f"is {facts['review']}, its review says {state}"

@@ -11,13 +11,20 @@ from typing import Any
 from cuota.core import money
 from cuota.core.installment import Installment, lost, next_at, owed, schedule
 from cuota.core.ledger import Account, Transfer, balance
-from cuota.core.order.event import MOVED
 from cuota.core.plan.agreement import accepted_text
 from cuota.core.plan.agreement_values import UnreadableAgreement
 from cuota.core.plan.change import PlannedPayment, planned
 from cuota.core.privacy.erasure import still_has
 from cuota.db.plan.plan_changes import change_of
-from cuota.db.verify import dispute_rules, fees, plan_changes, plan_replay, review_rules, work_rules
+from cuota.db.verify import (
+    dispute_rules,
+    event_rules,
+    fees,
+    plan_changes,
+    plan_replay,
+    review_rules,
+    work_rules,
+)
 
 Disagreements = Iterator[tuple[str, str]]
 POSTING_OF = {
@@ -36,13 +43,14 @@ def disagreements_of(facts: dict[str, Any]) -> Disagreements:
     yield from _causes(facts, ledger)
     yield from _balances(facts, ledger)
     yield from fees.disagreements(facts, ledger)
-    yield from dispute_rules.disagreements(facts, dispute_rules.disputes_of(facts), ledger)
+    disputes = dispute_rules.disputes_of(facts)
+    yield from dispute_rules.disagreements(facts, disputes, ledger)
     changes = [change_of(*row) for row in facts["changes"]]
     yield from plan_changes.disagreements(facts, changes, ledger)
     yield from plan_replay.disagreements(facts, changes, ledger)
     yield from _charges(facts)
     yield from _plan(facts)
-    yield from _told(facts)
+    yield from event_rules.disagreements(facts, disputes)
     yield from _accepted(facts)
     yield from _decided(facts)
     yield from review_rules.disagreements(facts)
@@ -243,19 +251,6 @@ def _installment(
         yield f"returned {item.returned}, its card refunds say {gone}"
 
 
-def _told(facts: dict[str, Any]) -> Disagreements:
-    """Check that each event has the amount of the change that it reports."""
-    moved = {(kind, reference): amount for kind, reference, _, amount in facts["moved"]}
-    for number, (name, reference, amount) in enumerate(facts["told"], start=1):
-        expected = amount
-        if name.startswith("order."):
-            expected = facts["amount"]
-        elif name in MOVED:
-            expected = moved.get((MOVED[name], reference), 0)
-        if amount != expected:
-            yield f"events {number}", f"{name} says {amount}, it was {expected}"
-
-
 def _accepted(facts: dict[str, Any]) -> Disagreements:
     """Check that the agreement has the hash that was accepted, and that the order's details exist."""
     if not facts["has_details"]:
@@ -292,7 +287,11 @@ def _decided(facts: dict[str, Any]) -> Disagreements:
         yield "decisions", f"{said} approved the order, but the first installment was charged {asked} times"
     if any(not approved for approved, *_ in made) and facts["status"] != "Declined":
         yield "decisions", f"a decision declined the order, but the order is {facts['status']}"
-    for number, (_, amount, intact, _) in enumerate(made, start=1):
+    approvers = [consumer for approved, *_, consumer in made if approved and consumer is not None]
+    # What a consumer owes is read by the consumer of the plans. An early release stored no consumer with a decision.
+    if approvers and facts["agreed"] and not facts["erased"] and facts["consumer_id"] != approvers[-1]:
+        yield "plans.consumer_id", f"is {facts['consumer_id']}, the decision was about {approvers[-1]}"
+    for number, (_, amount, intact, *_) in enumerate(made, start=1):
         if not intact:
             yield f"decisions {number}", "its inputs were changed after it was made"
         if amount is not None and amount != str(facts["amount"]):

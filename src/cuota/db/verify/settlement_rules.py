@@ -125,6 +125,9 @@ def _told(row: Any) -> RowProblems:
     status = row["status"]
     if (row["returned"] is not None) != (status == "returned"):
         yield name, f"is {status}, the ledger says that {row['returned'] or 0} came back"
+    held = row["held_at"] is not None and row["released_at"] is None
+    if status in {"created", "sent"} and row["try_at"] is None and not held:
+        yield name, f"is {status}, but no time says when the bank is asked"
     if status in {"created", "sent", "paid"} and (row["paid"] is not None) != (status == "paid"):
         yield name, f"is {status}, the ledger says that {row['paid'] or 0} arrived"
 
