@@ -110,7 +110,7 @@ SETTINGS = (
     Setting("CUOTA_KEEP_MESSAGES_DAYS", "days after which the record of a sent message is deleted", "760", whole(1, 3650)),
     Setting("CUOTA_KEEP_ATTEMPTS_DAYS", "days after which the record of a webhook attempt is deleted, and with the last one a delivery that arrived", "90", whole(3, 3650)),
     Setting("CUOTA_DESK_CODE_ABOVE", "the merchant's dashboard asks for a code of the authenticator app before a capture, void or refund of more than this many dollars, unless the last code was given within five minutes", "500.00", dollars),
-    Setting("CUOTA_DESK_SECOND_PERSON_ABOVE", "in the merchant's dashboard, a capture, void or refund of more than this many dollars is made only when a second person of the merchant's team approves it", "none: one person is enough", dollars),
+    Setting("CUOTA_DESK_SECOND_PERSON_ABOVE", "in the merchant's dashboard, a capture, void or refund of more than this many dollars is made only when a second person of the merchant's team approves it; what one person moves of one order in 24 hours counts together", "none: one person is enough", dollars),
     Setting("CUOTA_OPERATOR_OIDC_ISSUER", "the OpenID Connect provider at which the operator's people sign in: its issuer, exactly as the provider writes it; production: https", "none: mailed links and passkeys only", issuer),
     Setting("CUOTA_OPERATOR_OIDC_CLIENT_ID", "the id of Cuota at that provider", "none; a provider needs it", plain),
     Setting("CUOTA_OPERATOR_OIDC_CLIENT_SECRET", "the secret of Cuota at that provider", "none; a provider needs it", plain),

@@ -27,6 +27,12 @@ _LAST_SCANNED = f"""SELECT entry_id FROM audit_log WHERE merchant_id = $1 AND en
 _OF_ORDER = f"""SELECT {_COLUMNS} FROM audit_log WHERE merchant_id = $1 AND order_id = $2
     ORDER BY entry_id DESC LIMIT $3"""
 
+# What a person moved alone of an order: the entry is written before the money moves, with the totals before and after. The index of an
+# order's entries holds few rows. The entries of one reference are about one movement, which $7 leaves out.
+_ALONE = """SELECT coalesce(sum((after ->> $5)::numeric - (before ->> $5)::numeric), 0) * 100 AS cents FROM audit_log
+    WHERE merchant_id = $1 AND order_id = $2 AND person_id = $3 AND action = $4 AND at > $6
+        AND right(subject, length($7::text)) <> $7::text"""
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -83,3 +89,19 @@ async def of_order(session: Session, merchant_id: UUID, order_id: UUID, limit: i
 def _entry(row: Any) -> Entry:
     *facts, before, after = row
     return Entry(*facts, *(None if each is None else json.loads(each) for each in (before, after)))
+
+
+async def moved_alone(
+    session: Session,
+    merchant_id: UUID,
+    order_id: UUID,
+    person_id: UUID,
+    *,
+    action: str,
+    total: str,
+    since: datetime,
+    but: str,
+) -> int:
+    """Return the cents by which a person's own entries of this action raised an order's total, without those that end with `but`."""
+    row = await session.fetchrow(_ALONE, merchant_id, order_id, person_id, action, total, since, but)
+    return 0 if row is None else int(row["cents"])

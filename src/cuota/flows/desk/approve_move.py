@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from uuid import UUID
 
 from cuota.core import money
 from cuota.core.desk.role import Action, may
 from cuota.core.order.movement import MovementKind, MovementRequest
-from cuota.db.desk import approvals, people
+from cuota.db.desk import approvals, audit, people
 from cuota.db.desk.approvals import Approval
+from cuota.db.session import Session
 from cuota.flows.context import Context, utc_now
 from cuota.flows.desk.record import Actor, AuditNote, record
 
@@ -33,11 +35,55 @@ ACTION_OF = {
     MovementKind.REFUND: Action.REFUND,
 }
 
+# The order's total that each movement raises, as the audit log names it.
+TOTAL_OF = {MovementKind.CAPTURE: "captured", MovementKind.VOID: "voided", MovementKind.REFUND: "refunded"}
+# The movements of one person, of one kind, of one order within this time count as one amount: an amount cannot be split to avoid
+# the limit.
+TOGETHER = timedelta(hours=24)
+
 
 def needs_second_person(context: Context, cents: int) -> bool:
     """Whether a movement of this amount needs a second person (CUOTA_DESK_SECOND_PERSON_ABOVE)."""
     above = context.settings.desk_second_above
     return above is not None and cents > above
+
+
+async def moved_alone(
+    context: Context,
+    merchant_id: UUID,
+    actor: Actor,
+    order_id: UUID,
+    asked: MovementRequest,
+    session: Session | None = None,
+) -> int:
+    """Return the cents that the person has moved alone of this order in the same way, in other movements within TOGETHER."""
+    person = actor.person
+    if person is None or context.settings.desk_second_above is None:
+        return 0
+    return await audit.moved_alone(
+        session or context.pool, merchant_id, order_id, person.person_id, action=f"order.{asked.kind}",
+        total=TOTAL_OF[asked.kind], since=context.now() - TOGETHER, but=f"reference {asked.reference}",
+    )  # fmt: skip
+
+
+async def record_alone(
+    context: Context, merchant_id: UUID, actor: Actor, order_id: UUID, asked: MovementRequest, done: AuditNote
+) -> bool:
+    """Write the audit entry of a movement that one person makes alone. Return False, and write nothing, if it needs a second person.
+
+    The person's row stays locked until the entry is committed, so several movements at the same moment are added up one after the
+    other. A movement that is refused after its entry counts too. Raises CannotApprove if the person was removed.
+    """
+    person = actor.person
+    assert person is not None
+    async with context.pool.session() as session, session.transaction():
+        if not await people.lock(session, merchant_id, person.person_id):
+            raise CannotApprove(NO_LONGER)
+        before = await moved_alone(context, merchant_id, actor, order_id, asked, session)
+        if needs_second_person(context, before + asked.amount):
+            return False
+        await record(context, merchant_id, actor, done, session)
+        return True
 
 
 async def ask_approval(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -20,18 +19,15 @@ from cuota.flows.context import utc_now
 from cuota.flows.desk.approve_move import MOST_WAITING
 from cuota.web.pages.desk.approvals import MOST_SHOWN
 from support.makers import Merchant
+from support.pages.second_person import captured, second_person_above
 from support.pages.staff import Staff
 
 
 @pytest.fixture(autouse=True)
 def limit(merchant: Merchant) -> Iterator[None]:
     """Movements of more than $50.00 need a second person."""
-    app = merchant.service.app
-    before = app.service
-    context = replace(before.context, settings=replace(before.settings, desk_second_above=5000))
-    app.service = replace(before, context=context)
-    yield
-    app.service = before
+    with second_person_above(merchant, 5000):
+        yield
 
 
 async def asked(staff: Staff, amount: str = "60.00") -> tuple[dict[str, Any], str]:
@@ -49,15 +45,6 @@ async def asked(staff: Staff, amount: str = "60.00") -> tuple[dict[str, Any], st
 def end_of(path: str) -> str:
     """Return the id in the path of a request."""
     return path.rpartition("/")[2]
-
-
-async def captured(staff: Staff, order: dict[str, Any]) -> int:
-    """Return the captured amount, in cents."""
-    (row,) = await staff.service.context.pool.fetch(
-        "SELECT captured FROM orders WHERE merchant_id = $1 AND order_id = $2",
-        staff.shop.merchant_id, UUID(order["orderId"]),
-    )  # fmt: skip
-    return int(row["captured"])
 
 
 async def test_nothing_moves_until_another_person_approves(

@@ -14,7 +14,8 @@ from cuota.db.desk.approvals import Approval
 from cuota.flows.desk.approve_move import ACTION_OF, CannotApprove, decide_approval
 from cuota.flows.desk.record import AuditNote, record
 from cuota.web.pages.checkout.session import Stop, see_other
-from cuota.web.pages.desk.move import MOVES, preview_values
+from cuota.web.pages.desk.move import MOVES
+from cuota.web.pages.desk.preview import preview_values
 from cuota.web.pages.desk.team import prove
 from cuota.web.pages.desk.view import common, when
 from cuota.web.pages.desk.visit import PATH, Desk, allowed, id_in_path, missing

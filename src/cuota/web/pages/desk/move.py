@@ -22,14 +22,22 @@ from cuota.core.refusal import Code, Refused
 from cuota.db.order import orders
 from cuota.db.order.documents import decode
 from cuota.flows.context import Context
-from cuota.flows.desk.approve_move import CannotApprove, ask_approval, needs_second_person, require_not_asked
+from cuota.flows.desk.approve_move import (
+    CannotApprove,
+    ask_approval,
+    moved_alone,
+    needs_second_person,
+    record_alone,
+    require_not_asked,
+)
 from cuota.flows.desk.record import AuditNote, record
 from cuota.flows.order.capture_order import capture_order, preview_capture
 from cuota.flows.order.move_money import Preview
 from cuota.flows.order.refund_order import preview_refund, refund_order
 from cuota.flows.order.void_order import preview_void, void_order
 from cuota.web.pages.checkout.session import Stop, see_other
-from cuota.web.pages.desk.order_view import PAYMENT_WORDS, amount_left
+from cuota.web.pages.desk.order_view import amount_left
+from cuota.web.pages.desk.preview import preview_values
 from cuota.web.pages.desk.team import prove
 from cuota.web.pages.desk.view import common, shown
 from cuota.web.pages.desk.visit import PATH, Desk, allowed, id_in_path, missing
@@ -153,14 +161,15 @@ async def _moved_or_asked(
 ) -> Response:
     context = service_of(request).context
     try:
-        if needs_second_person(context, asked.amount):
-            ids = desk.merchant_id, desk.actor, order.order_id
-            await ask_approval(context, *ids, asked, typed.reason.strip())
-            return see_other(f"{PATH}/approvals?said=asked")
-        await require_not_asked(context, desk.merchant_id, asked.reference)
+        if not needs_second_person(context, asked.amount):
+            await require_not_asked(context, desk.merchant_id, asked.reference)
+            moved = await _moved(request, desk, move, order, typed, asked)
+            if moved is not None:
+                return moved
+        await ask_approval(context, desk.merchant_id, desk.actor, order.order_id, asked, typed.reason.strip())
     except CannotApprove as used:
         return await show_again(request, desk, move, order, typed, str(used))
-    return await _moved(request, desk, move, order, typed, asked)
+    return see_other(f"{PATH}/approvals?said=asked")
 
 
 async def show_again(
@@ -180,8 +189,8 @@ def _steps_up(request: Request, cents: int) -> bool:
 
 async def _moved(
     request: Request, desk: Desk, move: MoveForm, order: Order, typed: Typed, asked: MovementRequest
-) -> Response:
-    """Write the entry of the audit log, and then move the money.
+) -> Response | None:
+    """Write the entry of the audit log, and then move the money. Return None if the movement needs a second person.
 
     If the service is killed in between, the log has an entry, and the order has no movement with the entry's reference.
     """
@@ -199,7 +208,8 @@ async def _moved(
             before,
             after,
         )
-        await record(context, desk.merchant_id, desk.actor, done)
+        if not await record_alone(context, desk.merchant_id, desk.actor, order.order_id, asked, done):
+            return None
         await move.apply(context, desk.merchant_id, order.order_id, asked)
     except Refused as refused:
         if refused.code is Code.DUPLICATE_REFERENCE:
@@ -230,12 +240,13 @@ async def _page(
     tone: str = "error",
 ) -> Response:
     """Show the form, and the effect of the amount."""
-    errors, cents, seen = dict(errors or {}), 0, None
+    errors, cents, seen, second = dict(errors or {}), 0, None, False
     most = amount_left(order, move.kind)
     try:
         cents = money.typed_payment(typed.amount)
         asked = MovementRequest(move.kind, typed.reference, cents)
         seen = await move.look(service_of(request).context, desk.merchant_id, order.order_id, asked)
+        second = await _needs_second(request, desk, order, asked)
     except money.BadAmount:
         if most:
             errors["amount"] = "Enter an amount such as 12.50."
@@ -255,7 +266,7 @@ async def _page(
         "amount": shown(order, cents),
         "reference": typed.reference,
         "asks_code": bool(cents) and _steps_up(request, cents) and not desk.fresh,
-        "second": bool(cents) and needs_second_person(service_of(request).context, cents),
+        "second": second,
         "preview": preview_values(seen) if seen else None,
         "values": {"amount": typed.amount, "reason": typed.reason},
         "errors": errors,
@@ -265,28 +276,10 @@ async def _page(
     return page(request, "desk/move.html", values, status=status)
 
 
-def preview_values(seen: Preview) -> PageContext:
-    """Return the order and the plan before and after."""
-    before, after = seen.before, seen.after
-    rows = [
-        ("Captured", before.captured, after.captured), ("Voided", before.voided, after.voided),
-        ("Refunded", before.refunded, after.refunded), ("Can be captured", before.capturable, after.capturable),
-        ("Can be refunded", before.refundable, after.refundable),
-    ]  # fmt: skip
-    plan = {each.number: each for each in seen.plan_before}
-    return {
-        "rows": [(label, shown(before, old), shown(before, new)) for label, old, new in rows if old != new],
-        "plan": [
-            (
-                each.number,
-                PAYMENT_WORDS[each.state][0],
-                shown(before, plan[each.number].total),
-                shown(before, each.total),
-            )
-            for each in sorted(seen.plan_after, key=lambda item: item.number)
-        ],
-        "to_card": shown(before, seen.to_card) if seen.to_card else None,
-    }
+async def _needs_second(request: Request, desk: Desk, order: Order, asked: MovementRequest) -> bool:
+    context = service_of(request).context
+    alone = await moved_alone(context, desk.merchant_id, desk.actor, order.order_id, asked)
+    return needs_second_person(context, alone + asked.amount)
 
 
 show_capture, do_capture = _pages(_CAPTURE)
