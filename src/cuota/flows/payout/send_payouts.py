@@ -6,13 +6,14 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import date, timedelta
 
 from cuota.core.payout.arrival import business_days_after, day_at_bank, retry_at
 from cuota.core.payout.calendar import next_business_day
 from cuota.core.payout.payout import PayoutStatus
 from cuota.db.payout import holds, queued, sending
 from cuota.db.payout.sending import DuePayout
+from cuota.db.vault import WrongKey
 from cuota.flows.context import Context
 from cuota.flows.merchant.seal_bank_account import bound_to
 from cuota.flows.payout.settle_payouts import settle_payout
@@ -31,6 +32,9 @@ CLAIMED = "another worker has claimed this payout"
 HELD = "the payout is held, and no bank knows it"
 REPLACED = "the bank account changed before the bank was asked"
 JUST_REPLACED = "the bank account changed within the last hour, and an earlier order may still reach the bank"
+UNREADABLE = (
+    "the bank account is encrypted with a key that is not in CUOTA_SECRET_KEY or CUOTA_SECRET_KEY_OLD"
+)
 # An order whose answer was lost may reach the bank late. To give its amount back before that would pay it twice.
 ON_ITS_WAY = timedelta(hours=1)
 log = logging.getLogger("cuota.work")
@@ -99,14 +103,20 @@ async def _ask(
         return rail, BankAnswer(BankState.REJECTED, due.amount, REPLACED)
     if not is_new and not await sending.assign(context.pool, due, rail.name, arrival):
         raise RailUnavailable(CLAIMED)
-    bound = bound_to(due.account_id)
-    answer = await rail.send(
-        BankOrder(
-            due.payout_id, due.merchant_id, due.merchant_name, due.number, due.amount, due.currency,
-            context.vault.decrypt(due.routing, bound), context.vault.decrypt(due.account, bound), arrival,
-        )
-    )  # fmt: skip
+    answer = await rail.send(_order(context, due, arrival))
     return rail, replace(answer, arrival_date=answer.arrival_date or arrival)
+
+
+def _order(context: Context, due: DuePayout, arrival: date) -> BankOrder:
+    """Return the order for the bank. Raises RailUnavailable if this process has no key for the account: another machine may have it."""
+    bound = bound_to(due.account_id)
+    try:
+        routing, account = (context.vault.decrypt(each, bound) for each in (due.routing, due.account))
+    except WrongKey:
+        raise RailUnavailable(UNREADABLE) from None
+    return BankOrder(
+        due.payout_id, due.merchant_id, due.merchant_name, due.number, due.amount, due.currency, routing, account, arrival
+    )  # fmt: skip
 
 
 async def _is_replaced(context: Context, due: DuePayout) -> bool:

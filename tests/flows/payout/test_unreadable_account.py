@@ -1,0 +1,48 @@
+"""A payout whose bank account this process cannot decrypt: the operator sees why, and another machine or the right key sends it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from cuota.db.payout import operator_list
+from cuota.db.vault import Vault
+from cuota.flows.context import Context
+from cuota.flows.payout.days import days_now
+from cuota.flows.payout.send_payouts import UNREADABLE, send_payouts
+from cuota.rails.bank.sandbox import SandboxBankRail
+from support.own_service import Own
+from support.payouts import make_payout, payout_row
+from support.rails.bank import with_bank
+
+OLD, NEW = b"o" * 32, b"n" * 32
+
+
+def machine(own: Own, now: Callable[[], datetime], *keys: bytes) -> Context:
+    """Return the context of a machine with the first of these keys as CUOTA_SECRET_KEY, and the others as CUOTA_SECRET_KEY_OLD."""
+    context = replace(own.context, now=now, vault=Vault(keys[0], keys[1:], b"h" * 32))
+    return with_bank(context, SandboxBankRail(context.settings.rails, context.pool, context.vault, now))
+
+
+async def test_a_payout_to_an_account_of_another_key_is_listed_and_sent_by_a_machine_with_the_key(
+    own: Own,
+) -> None:
+    at = own.context.now()
+
+    def now() -> datetime:
+        return at
+
+    writes, lacks = machine(own, now, NEW, OLD), machine(own, now, OLD)
+    merchant_id = own.merchant.merchant_id
+    async with own.owner() as owner:
+        await owner.execute("DELETE FROM bank_accounts WHERE merchant_id = $1", merchant_id)
+    payout_id = await make_payout(writes, merchant_id)
+    assert await send_payouts(lacks) == 1
+    row = await payout_row(lacks, payout_id)
+    assert (row["status"], row["problem"]) == ("created", UNREADABLE)
+    assert await operator_list.count_troubled(lacks.pool, days_now(lacks)) == 1
+    at = row["try_at"] + timedelta(seconds=1)
+    assert await send_payouts(writes) == 1
+    row = await payout_row(writes, payout_id)
+    assert (row["status"], row["problem"]) == ("sent", None)
