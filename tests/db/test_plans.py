@@ -55,7 +55,7 @@ ALLOWED = {
     "claims._CLAIMERS": "its index contains only the claimed deliveries",
     "recalculate._MERCHANTS_OF_SHARDS": "it runs only on a Citus cluster, where each shard reads its part; the operator runs it by hand",
     "operator_figures._AGING": "its index contains only overdue installments that are not written off",
-    "operator_figures._WAITING": "its index contains only the waiting webhooks",
+    **dict.fromkeys(("operator_figures._WAITING", "operator_figures._PARKED"), "its index has only these"),
     "operator_figures._TO_DECIDE": "its index contains only the disputes that wait for the operator",
     "reviews._WAITING": "its index contains only the waiting reviews",
     "reviews._COUNT": "its index contains only the waiting reviews",

@@ -18,6 +18,7 @@ ALLOWED = {
     "virtual_cards._MERCHANTS_HIDDEN": "a plain read that finds the merchants with virtual cards that must be hidden; each change then names one merchant",
     "operator_figures._AGING": "the operator's sum of overdue amounts, over all merchants",
     "operator_figures._WAITING": "the operator's count of waiting webhooks, of all merchants",
+    "operator_figures._PARKED": "the operator's count of webhooks that were parked lately, of all merchants",
     "operator_figures._TO_DECIDE": "the operator's count of disputes that wait for a decision, of all merchants",
     "reviews._ANSWERED": "the operator's list of reviews that ended, of all merchants",
     "reviews._COUNT": "the operator's count of waiting reviews, of all merchants",

@@ -40,6 +40,7 @@ ACROSS = {
     ),
     "operator_figures._AGING": "reads: the operator's sum of overdue amounts, of all merchants",
     "operator_figures._WAITING": "reads: the operator's count of waiting webhooks",
+    "operator_figures._PARKED": "reads: the operator's count of webhooks that were parked lately",
     "operator_figures._TO_DECIDE": "reads: the operator's count of disputes that wait for a decision",
     "operator_list._DISPUTES": "reads: the operator's list of disputes, of all merchants",
     "operator_list._PAYOUTS": "reads: the operator's list of payouts, of all merchants",

@@ -74,11 +74,12 @@ class DayFigures:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Work for the merchant: open disputes with the first deadline, and deliveries of webhooks that have failed so far."""
+    """Work for the merchant: open disputes with the first deadline, deliveries that have failed so far, and those parked lately."""
 
     disputes: int
     respond_by: datetime | None
     webhooks: int
+    parked: int
 
 
 async def orders(session: Session, merchant_id: UUID, today: datetime, now: datetime) -> OrderFigures:
@@ -107,5 +108,8 @@ async def waiting(session: Session, merchant_id: UUID, now: datetime) -> Waiting
     disputes = await session.fetchrow(_DISPUTES, merchant_id, now)
     assert disputes is not None
     return Waiting(
-        disputes["count"], disputes["respond_by"], await webhooks.count_failing(session, merchant_id)
+        disputes["count"],
+        disputes["respond_by"],
+        await webhooks.count_failing(session, merchant_id),
+        await webhooks.count_parked(session, merchant_id, now),
     )

@@ -1,9 +1,9 @@
-"""Reads a merchant's webhooks for the dashboard: an order's deliveries, and the deliveries that have failed so far."""
+"""Reads a merchant's webhooks for the dashboard: an order's deliveries, and those that failed so far or were parked lately."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -11,10 +11,12 @@ from cuota.db.session import Session
 from cuota.db.webhook.deleted_deliveries import MAY_LACK
 from cuota.db.webhook.events import OWN_ADDRESS
 
-# The count of the failing deliveries stops here for each receiver.
+# The counts of the failing and of the parked deliveries stop here for each receiver.
 MOST_COUNTED = 1000
 # The newest deliveries of an order that are listed. An order may have thousands of events.
 MOST_OF_ORDER = 200
+# A parked delivery is shown for this long. A merchant that has read the event from the feed never sends it again.
+PARKED_FOR = timedelta(days=30)
 DELETED = "deleted"
 """The state that is shown for an old event if all of its deliveries were deleted."""
 
@@ -38,6 +40,16 @@ _FAILING = f"""SELECT d.order_id, d.sequence, d.receiver, d.url, d.state, d.trie
     ORDER BY d.try_at, d.position LIMIT $2"""
 _FAILING_AT = _FAILING.replace(_RECEIVERS, "(SELECT $3::uuid AS receiver) r")
 _COUNT = f"""SELECT count(*) AS count FROM {_RECEIVERS} CROSS JOIN LATERAL (SELECT 1 {_OF_RECEIVER} LIMIT {MOST_COUNTED}) d"""
+# The same for deliveries whose last attempt failed. The index deliveries_parked contains only these.
+_PARKED_OF = """FROM deliveries n WHERE n.merchant_id = $1 AND n.receiver = r.receiver AND n.state = 'parked'
+        AND n.settled_at > {since} ORDER BY n.receiver, n.settled_at DESC, n.position DESC"""
+_PARKED = f"""SELECT d.order_id, d.sequence, d.receiver, d.url, d.state, d.tries, d.failed, d.try_at, d.settled_at, e.type
+    FROM {_RECEIVERS} CROSS JOIN LATERAL (SELECT * {_PARKED_OF.format(since="$3")} LIMIT $2) d
+        LEFT JOIN events e ON e.merchant_id = $1 AND e.order_id = d.order_id AND e.sequence = d.sequence
+    ORDER BY d.settled_at DESC, d.position DESC LIMIT $2"""
+_PARKED_AT = _PARKED.replace(_RECEIVERS, "(SELECT $4::uuid AS receiver) r")
+_COUNT_PARKED = f"""SELECT count(*) AS count FROM {_RECEIVERS} CROSS JOIN LATERAL (
+    SELECT 1 {_PARKED_OF.format(since="$2")} LIMIT {MOST_COUNTED}) d"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +85,22 @@ async def failing(
 async def count_failing(session: Session, merchant_id: UUID) -> int:
     """Count the deliveries that have failed and will be retried, at most MOST_COUNTED for each receiver."""
     row = await session.fetchrow(_COUNT, merchant_id)
+    return 0 if row is None else int(row["count"])
+
+
+async def parked(
+    session: Session, merchant_id: UUID, limit: int, now: datetime, receiver: UUID | None = None
+) -> list[ShownDelivery]:
+    """Return deliveries that were parked within PARKED_FOR, the newest first. With `receiver`, only those to that receiver."""
+    asked = merchant_id, limit, now - PARKED_FOR
+    if receiver is None:
+        return [_delivery(row) for row in await session.fetch(_PARKED, *asked)]
+    return [_delivery(row) for row in await session.fetch(_PARKED_AT, *asked, receiver)]
+
+
+async def count_parked(session: Session, merchant_id: UUID, now: datetime) -> int:
+    """Count the deliveries that were parked within PARKED_FOR, at most MOST_COUNTED for each receiver."""
+    row = await session.fetchrow(_COUNT_PARKED, merchant_id, now - PARKED_FOR)
     return 0 if row is None else int(row["count"])
 
 

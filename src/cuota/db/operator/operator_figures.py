@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from uuid import UUID
 
+from cuota.db.desk.webhooks import PARKED_FOR
 from cuota.db.session import Session
 
 # The index contains only installments that are overdue and not written off. Amounts are in cents.
@@ -22,6 +23,7 @@ BUCKETS = {
 }
 _WAITING = """SELECT count(*) AS waiting, count(*) FILTER (WHERE failed > 0) AS failing, min(try_at) AS since FROM deliveries
     WHERE state = 'pending'"""
+_PARKED = "SELECT count(*) AS parked FROM deliveries WHERE state = 'parked' AND settled_at > $1"
 _TO_DECIDE = """SELECT count(*) AS disputes, min(opened_at) AS since FROM disputes
     WHERE kind = 'dispute' AND status IN ('under_review', 'appealed')"""
 _MESSAGES = """SELECT kind, state, reason, created_at, settled_at FROM messages WHERE merchant_id = $1 AND order_id = $2
@@ -43,12 +45,14 @@ class AgingBucket:
 class DeliveryBacklog:
     """The waiting webhooks.
 
-    `failing` counts those that have already failed. `since` is the earliest time at which one is due.
+    `failing` counts those that have already failed. `since` is the earliest time at which one is due. `parked` counts those whose last
+    attempt failed lately, or whose endpoint was removed with them: after an outage of the service's own network, those of all merchants.
     """
 
     waiting: int
     failing: int
     since: datetime | None
+    parked: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +74,13 @@ async def aging(session: Session, today: date) -> list[AgingBucket]:
     ]  # fmt: skip
 
 
-async def backlog(session: Session) -> DeliveryBacklog:
-    """Return how many webhooks of all merchants wait."""
+async def backlog(session: Session, now: datetime) -> DeliveryBacklog:
+    """Return how many webhooks of all merchants wait, and how many were parked within the time for which the dashboard lists them."""
     row = await session.fetchrow(_WAITING)
-    return (
-        DeliveryBacklog(row["waiting"], row["failing"], row["since"]) if row else DeliveryBacklog(0, 0, None)
-    )
+    parked = await session.fetchrow(_PARKED, now - PARKED_FOR)
+    assert row is not None
+    assert parked is not None
+    return DeliveryBacklog(row["waiting"], row["failing"], row["since"], parked["parked"])
 
 
 async def to_decide(session: Session) -> tuple[int, datetime | None]:

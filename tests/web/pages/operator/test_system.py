@@ -222,6 +222,24 @@ async def test_a_queue_with_an_old_entry_is_marked(quiet: OperatorStaff, own: Ow
     assert "hour" in row[:120] or "day" in row[:120]
 
 
+async def test_webhooks_that_an_outage_of_days_has_parked_are_counted_for_30_days(
+    quiet: OperatorStaff, own: Own
+) -> None:
+    made = await own.merchant.http.post("/webhook-endpoints", json={"url": "http://127.0.0.1:9/hook"})
+    assert made.status_code == 200
+    await own.merchant.approved()
+    await publish_events(own.context)
+    for ago in (29, 31):
+        await own.context.pool.fetch(
+            """UPDATE deliveries SET state = 'parked', try_at = NULL, settled_at = $1
+                WHERE (order_id, sequence) IN (SELECT order_id, sequence FROM deliveries WHERE state = 'pending' LIMIT 1)""",
+            own.context.now() - timedelta(days=ago),
+        )
+    text = (await quiet.open("/operator/system")).text
+    assert text.partition("Webhooks parked in the last 30 days")[2].startswith("1"), text
+    assert "1 were parked" in (await quiet.open("/operator")).text
+
+
 async def test_the_page_shows_the_clocks_and_the_rails(quiet: OperatorStaff) -> None:
     page = await quiet.open("/operator/system")
     assert "Database's clock" in page.text

@@ -103,9 +103,9 @@ async def _page(
     tested: PageContext | None = None,
 ) -> Response:
     old = manage.old_secret_ends_at(found)
-    failing = await listing.failing(
-        service_of(request).context.pool, desk.merchant_id, SHOWN, found.endpoint_id
-    )
+    context = service_of(request).context
+    failing = await listing.failing(context.pool, desk.merchant_id, SHOWN, found.endpoint_id)
+    parked = await listing.parked(context.pool, desk.merchant_id, SHOWN, context.now(), found.endpoint_id)
     shown: PageContext = {
         **common(request, desk, "Webhook endpoint", here=WEBHOOKS),
         "one": endpoint_row(found),
@@ -115,6 +115,8 @@ async def _page(
         "asks_code": not desk.fresh,
         "tested": tested,
         "rows": [delivery_row(each) for each in failing],
+        "parked": [delivery_row(each) for each in parked],
+        "days": listing.PARKED_FOR.days,
         "most": SHOWN,
         "values": {"url": found.url, "description": found.description},
     }

@@ -126,7 +126,8 @@ async def _deposit(request: Request, desk: Desk, now: datetime) -> PageContext:
 def _waiting_cards(desk: Desk, waits: Waiting) -> list[PageContext]:
     deadline = f"first answer due {day_of(waits.respond_by)}" if waits.respond_by else "nothing to answer"
     failing = "retried automatically" if waits.webhooks else "all were delivered"
-    count = f"{waits.webhooks:,}{' or more' if waits.webhooks >= MOST_COUNTED else ''}"
+    if waits.parked:
+        failing = f"{_counted(waits.parked)} more parked: send them again"
     webhooks = f"{PATH}/webhooks" if desk.may(Action.READ_WEBHOOKS) else None
     return [
         _card(
@@ -136,5 +137,15 @@ def _waiting_cards(desk: Desk, waits: Waiting) -> list[PageContext]:
             f"{PATH}/disputes?view=open" if desk.may(Action.READ_DISPUTES) else None,
             "bad" if waits.disputes else "",
         ),
-        _card("Failing webhooks", count, failing, webhooks, "bad" if waits.webhooks else ""),
+        _card(
+            "Failing webhooks",
+            _counted(waits.webhooks),
+            failing,
+            webhooks,
+            "bad" if waits.webhooks or waits.parked else "",
+        ),
     ]
+
+
+def _counted(deliveries: int) -> str:
+    return f"{deliveries:,}{' or more' if deliveries >= MOST_COUNTED else ''}"

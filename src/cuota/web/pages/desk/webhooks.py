@@ -46,6 +46,7 @@ async def webhooks_page(request: Request, desk: Desk, errors: dict[str, str] | N
     pool = context.pool
     registered = await endpoints.read_all(pool, desk.merchant_id)
     failing = await webhooks.failing(pool, desk.merchant_id, SHOWN)
+    parked = await webhooks.parked(pool, desk.merchant_id, SHOWN, context.now())
     shown: PageContext = {
         **common(request, desk, "Webhooks", here=WEBHOOKS),
         "endpoints": [endpoint_row(each) for each in registered],
@@ -53,7 +54,9 @@ async def webhooks_page(request: Request, desk: Desk, errors: dict[str, str] | N
         "asks_code": not desk.fresh,
         "once": str(context.new_id()),
         "rows": [delivery_row(each) for each in failing],
+        "parked": [delivery_row(each) for each in parked],
         "most": SHOWN,
+        "days": webhooks.PARKED_FOR.days,
     }
     if errors:
         return page(request, "desk/webhooks.html", failed(shown, errors, desk.form), status=400)
@@ -83,6 +86,7 @@ def delivery_row(each: ShownDelivery) -> PageContext:
         "own": each.receiver == OWN_ADDRESS,
         "state": {"word": word, "kind": kind},
         "next": when(each.try_at) if each.try_at else None,
+        "since": when(each.settled_at) if each.settled_at else None,
         "address": f"{WEBHOOKS}/{event_id(each.order_id, each.sequence)}",
     }
 

@@ -111,11 +111,12 @@ async def _money(context: Context) -> list[PageContext]:
 
 
 async def _system(context: Context) -> list[PageContext]:
-    waits, alive = await operator_figures.backlog(context.pool), await workers.count_alive(context.pool)
+    waits = await operator_figures.backlog(context.pool, context.now())
+    alive = await workers.count_alive(context.pool)
     return [
         _card(
-            "Webhooks waiting", f"{waits.waiting:,}", f"{waits.failing:,} were tried before", "system",
-            "wait" if waits.failing else "",
+            "Webhooks waiting", f"{waits.waiting:,}", f"{waits.failing:,} were tried before, {waits.parked:,} were parked",
+            "system", "wait" if waits.failing or waits.parked else "",
         ),
         _card("Processes", f"{alive:,}", "serve requests and run the jobs", "system", "" if alive else "bad"),
     ]  # fmt: skip

@@ -11,6 +11,7 @@ from cuota.core.operator.role import OperatorAction
 from cuota.core.order.order import LOOK_UP_AFTER
 from cuota.core.risk.explanation import counted
 from cuota.db import server_time, workers
+from cuota.db.desk.webhooks import PARKED_FOR
 from cuota.db.operator import operator_figures
 from cuota.db.plan import rail_figures
 from cuota.db.plan.rail_figures import Figures
@@ -45,7 +46,7 @@ async def system(request: Request, desk: OperatorDesk) -> Response:
 
 
 async def _facts(context: Context) -> PageContext:
-    waits, settings = await operator_figures.backlog(context.pool), context.settings
+    waits, settings = await operator_figures.backlog(context.pool, context.now()), context.settings
     clock = when(context.now())
     ahead = context.now() - utc_now()
     if settings.sandbox and ahead > timedelta(minutes=1):
@@ -58,6 +59,7 @@ async def _facts(context: Context) -> PageContext:
             ("Clock", clock),
             ("Database's clock", await _database_clock(context)),
             ("Webhooks not delivered yet", f"{waits.waiting:,}, {waits.failing:,} of them tried before"),
+            (f"Webhooks parked in the last {PARKED_FOR.days} days", f"{waits.parked:,}"),
             ("Bank rail", "none: payouts wait" if bank is None else bank.name),
             ("Policy", context.policy.version),
         ]
