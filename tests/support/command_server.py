@@ -34,10 +34,12 @@ class CommandServer:
     def __init__(self) -> None:
         self._sending = Lock()
         self._socket, theirs = socket.socketpair()
+        path = filter(None, [os.environ.get("PYTHONPATH")])
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "support.command_server", str(theirs.fileno())],
-                env={**os.environ, "PYTHONPATH": str(TESTS)},
+                # The caller's own path stays: it may name the sources of another checkout.
+                env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *path])},
                 stdin=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),
             )
