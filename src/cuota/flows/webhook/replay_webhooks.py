@@ -5,6 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from cuota.core.refusal import Code, FieldError, Refused
+from cuota.db.desk.webhooks import PARKED_FOR
 from cuota.db.pool import BUSY, GONE, unavailable
 from cuota.db.webhook import events, replays
 from cuota.db.webhook.events import FeedPosition
@@ -69,6 +70,16 @@ async def replay(
     if high == replays.LAST:
         high = await events.last_position(context.pool, merchant_id)
     return await _in_parts(context, merchant_id, receiver, low, high)
+
+
+async def replay_parked(context: Context, merchant_id: UUID, cause: Cause) -> int:
+    """Send again what was parked within PARKED_FOR, to all receivers, and return how many deliveries. The audit log is written first."""
+    note = AuditNote("webhooks.replay", f"Deliveries parked in the last {PARKED_FOR.days} days", cause.reason)
+    await record(context, merchant_id, cause.actor, note)
+    now, replayed = context.now(), 0
+    while sent := await replays.send_parked(context.pool, merchant_id, now, now - PARKED_FOR):
+        replayed += sent
+    return replayed
 
 
 async def _in_parts(context: Context, merchant_id: UUID, receiver: UUID | None, low: int, high: int) -> int:

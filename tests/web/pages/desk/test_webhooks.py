@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from uuid import UUID
 
+import pytest
+
 from cuota.core.desk.role import Role
 from cuota.db.privacy import retention
+from cuota.db.webhook import replays
 from cuota.flows.webhook.deliver_webhooks import publish_events
 from support.api.receiver import receiving
 from support.makers import Merchant
@@ -89,6 +93,38 @@ async def test_events_that_an_outage_of_days_has_parked_are_not_said_to_be_deliv
         UUID(order["orderId"]),
     )
     assert "all were delivered" in (await staff.open("/desk")).text
+
+
+async def test_after_an_outage_all_parked_events_and_no_others_are_sent_again_with_one_button(
+    staff: Staff, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replays, "POSITIONS_AT_ONCE", 1)
+    pool, shop = staff.service.context.pool, staff.shop
+    async with receiving() as receiver:
+        made = await shop.http.post("/webhook-endpoints", json={"url": receiver.url})
+        assert made.status_code == 200
+        arrived, missed = await shop.approved(), await shop.approved()
+        await deliver(shop)
+        await pool.fetch(
+            "UPDATE deliveries SET state = 'parked', tries = 10, failed = 10, settled_at = $2 WHERE order_id = $1",
+            UUID(missed["orderId"]),
+            shop.service.context.now(),
+        )
+        await staff.enter(Role.DEVELOPER)
+        await staff.open("/desk/webhooks")
+        page = await staff.press("webhooks")
+        assert "on their way again" in page.text
+        before = len(receiver.got)
+        await deliver(shop)
+        again = [json.loads(body) for _, body in receiver.got[before:]]
+    assert [(each["orderId"], each["sequence"]) for each in again] == [
+        (missed["orderId"], 1),
+        (missed["orderId"], 2),
+    ]
+    assert "all were delivered" in (await staff.open("/desk")).text
+    await staff.enter()
+    assert "webhooks.replay" in (await staff.open("/desk/audit")).text
+    assert arrived["orderId"] not in {each["orderId"] for each in again}
 
 
 async def test_without_webhooks_the_page_says_so(staff: Staff) -> None:

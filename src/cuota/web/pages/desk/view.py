@@ -80,6 +80,8 @@ SAID = {
     "origin-added": "The origin was added. Its pages may open the checkout now.",
     "origin-removed": "The origin was removed. Its pages can no longer open the checkout.",
     "sent-again": "The event is on its way again. Reload this page in a moment to see the result.",
+    "parked-again": "The parked events are on their way again. Reload this page in a moment to see the result.",
+    "none-parked": "Nothing was sent: no event is parked.",
     "sent-nowhere": "Nothing was sent. The event is being sent at this moment, or none of its receivers exists any more.",
 }
 

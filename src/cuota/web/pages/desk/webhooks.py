@@ -15,7 +15,7 @@ from cuota.db.webhook import delivery_log, endpoints
 from cuota.db.webhook.endpoints import Endpoint
 from cuota.db.webhook.events import OWN_ADDRESS
 from cuota.flows.desk.record import Cause
-from cuota.flows.webhook.replay_webhooks import place_of, replay
+from cuota.flows.webhook.replay_webhooks import place_of, replay, replay_parked
 from cuota.flows.webhook.show_event import event_id
 from cuota.web.pages.checkout.session import see_other
 from cuota.web.pages.desk.view import common, failed, when
@@ -57,6 +57,7 @@ async def webhooks_page(request: Request, desk: Desk, errors: dict[str, str] | N
         "parked": [delivery_row(each) for each in parked],
         "most": SHOWN,
         "days": webhooks.PARKED_FOR.days,
+        "send_parked": WEBHOOKS if desk.may(Action.REPLAY_WEBHOOKS) else None,
     }
     if errors:
         return page(request, "desk/webhooks.html", failed(shown, errors, desk.form), status=400)
@@ -142,3 +143,11 @@ async def send_again(request: Request, desk: Desk) -> Response:
             raise
         return missing(request)
     return see_other(f"{WEBHOOKS}/{name}?said={'sent-again' if replayed else 'sent-nowhere'}")
+
+
+@allowed(Action.READ_WEBHOOKS, Action.REPLAY_WEBHOOKS)
+async def send_parked(request: Request, desk: Desk) -> Response:
+    """Send all events again that were parked lately."""
+    cause = Cause(desk.actor, "parked events sent again by hand")
+    replayed = await replay_parked(service_of(request).context, desk.merchant_id, cause)
+    return see_other(f"{WEBHOOKS}?said={'parked-again' if replayed else 'none-parked'}")
