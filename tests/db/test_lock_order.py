@@ -32,6 +32,7 @@ ALLOWED = {
     "idempotency._FORGET": "in the order of the times; a save holds one key at a time",
     "endpoints._MOVE": "the first deliveries of a queue, sorted by the key and locked one by one",
     "replays._PARK": "as endpoints._MOVE",
+    "replays._PARKED": "as endpoints._MOVE",
     "deliveries._RECORD": "the results are sorted by the key, and each is followed by its later event",
     "api_requests._FORGET": "the service has no right to update these rows, so it cannot lock them first; the pool runs the sweep once more",
     "api_requests._FORGET_ORDERS": ERASURE,

@@ -43,7 +43,6 @@ DESK_ROUTES = (
     Route("POST", "/desk/disputes/{dispute_id}/appeal", desk.disputes.appeal, DESK),
     Route("GET", "/desk/disputes/{dispute_id}/files/{evidence_id}/{number}", desk.disputes.file, DESK),
     Route("GET", "/desk/webhooks", desk.webhooks.show, DESK),
-    Route("POST", "/desk/webhooks", desk.webhooks.send_parked, DESK),
     Route("GET", "/desk/webhooks/{event_id}", desk.webhooks.event, DESK),
     Route("POST", "/desk/webhooks/{event_id}", desk.webhooks.send_again, DESK),
     Route("POST", "/desk/endpoints", desk.endpoints.add, DESK),

@@ -112,7 +112,7 @@ async def test_after_an_outage_all_parked_events_and_no_others_are_sent_again_wi
         )
         await staff.enter(Role.DEVELOPER)
         await staff.open("/desk/webhooks")
-        page = await staff.press("webhooks")
+        page = await staff.press("parked")
         assert "on their way again" in page.text
         before = len(receiver.got)
         await deliver(shop)

@@ -25,6 +25,8 @@ from cuota.web.service import service_of
 
 SHOWN = 50
 WEBHOOKS = f"{PATH}/webhooks"
+# This takes the place of an event's id, which begins with evt_.
+ALL_PARKED = "parked"
 # The word and the kind of each state that a delivery may have in a list.
 DELIVERY_STATES = {
     "pending": ("Waiting", "wait"),
@@ -57,7 +59,7 @@ async def webhooks_page(request: Request, desk: Desk, errors: dict[str, str] | N
         "parked": [delivery_row(each) for each in parked],
         "most": SHOWN,
         "days": webhooks.PARKED_FOR.days,
-        "send_parked": WEBHOOKS if desk.may(Action.REPLAY_WEBHOOKS) else None,
+        "send_parked": f"{WEBHOOKS}/{ALL_PARKED}" if desk.may(Action.REPLAY_WEBHOOKS) else None,
     }
     if errors:
         return page(request, "desk/webhooks.html", failed(shown, errors, desk.form), status=400)
@@ -132,8 +134,10 @@ async def event(request: Request, desk: Desk) -> Response:
 
 @allowed(Action.READ_WEBHOOKS, Action.REPLAY_WEBHOOKS)
 async def send_again(request: Request, desk: Desk) -> Response:
-    """Send one event again to each of its receivers."""
+    """Send one event again to each of its receivers, or all events that were parked lately."""
     name = request.path_params["event_id"]
+    if name == ALL_PARKED:
+        return await _send_parked(request, desk)
     context = service_of(request).context
     try:
         cause = Cause(desk.actor, "sent again by hand")
@@ -145,9 +149,7 @@ async def send_again(request: Request, desk: Desk) -> Response:
     return see_other(f"{WEBHOOKS}/{name}?said={'sent-again' if replayed else 'sent-nowhere'}")
 
 
-@allowed(Action.READ_WEBHOOKS, Action.REPLAY_WEBHOOKS)
-async def send_parked(request: Request, desk: Desk) -> Response:
-    """Send all events again that were parked lately."""
+async def _send_parked(request: Request, desk: Desk) -> Response:
     cause = Cause(desk.actor, "parked events sent again by hand")
     replayed = await replay_parked(service_of(request).context, desk.merchant_id, cause)
     return see_other(f"{WEBHOOKS}?said={'parked-again' if replayed else 'none-parked'}")
