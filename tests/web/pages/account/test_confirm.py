@@ -260,3 +260,17 @@ async def test_beyond_the_rate_limit_too_a_payment_counts_as_a_failed_attempt_on
     await answer(consumer, page.link("Go to your bank"), given)
     assert [row[1] for row in await charges(service, plan.order)] == [True, True, True, given == "confirm"]
     assert await failed_attempts(service, consumer) == before + more
+
+
+@pytest.mark.parametrize("link", ["/pay?numbers=2&said=rest", "?said=paid"])
+async def test_a_link_says_that_a_payment_went_through_only_for_some_minutes_after_a_payment(
+    service: Running, consumer: Consumer, shop: Merchant, link: str
+) -> None:
+    plan = await consumer.buy_at(shop, card=CARD_THAT_PAYS)
+    await consumer.enter()
+    assert "went through" not in (await consumer.open(f"{plan.path}{link}")).text
+    await consumer.open(f"{plan.path}/pay?number=3")
+    await consumer.send("pay")
+    assert "went through" in (await consumer.open(f"{plan.path}{link}")).text
+    async with service.clock.moved(minutes=16):
+        assert "went through" not in (await consumer.open(f"{plan.path}{link}")).text

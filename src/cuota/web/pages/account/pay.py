@@ -16,7 +16,7 @@ from cuota.flows.checkout.take_step import Problem
 from cuota.flows.plan.limit_asks import Limited
 from cuota.flows.plan.manage_plan import BUSY, InProgress, pay_early
 from cuota.web.pages.account.limited import asker_of, limited_words, refused
-from cuota.web.pages.account.view import amount, common, key_of, plan_card
+from cuota.web.pages.account.view import amount, common, key_of, paid_lately, plan_card
 from cuota.web.pages.account.visit import Known, of_plan, plan_path
 from cuota.web.pages.checkout.session import see_other
 from cuota.web.pages.render import page
@@ -45,7 +45,9 @@ async def show(request: Request, known: Known, detail: PlanDetail) -> Response:
         waiting = [item for item in waiting if item.number in chosen]
     if not waiting:
         return see_other(plan_path(detail, "not-owed" if owed(detail.shown.plan) else "nothing-left"))
-    return _page(request, known, detail, waiting, REST if query.get("said") == "rest" else None)
+    # Anybody can write a link with `said=rest`, so the text is shown only right after a payment.
+    paid = query.get("said") == "rest" and paid_lately(detail, service_of(request).context.now())
+    return _page(request, known, detail, waiting, REST if paid else None)
 
 
 def _page(

@@ -23,7 +23,6 @@ from cuota.web.pages.account.charging import charging
 from cuota.web.pages.account.dispute_view import problems_of
 from cuota.web.pages.account.view import (
     STATES,
-    TOLD,
     amount,
     card_of_list,
     cause_words,
@@ -34,6 +33,7 @@ from cuota.web.pages.account.view import (
     payments_of,
     plan_card,
     return_words,
+    told,
 )
 from cuota.web.pages.account.visit import PATH, Known, missing, of_plan, onward_of, plan_path, proved
 from cuota.web.pages.checkout.charging import go_to
@@ -130,9 +130,7 @@ async def plan(request: Request, known: Known, detail: PlanDetail) -> Response:
             ),
         ),
     }
-    context["notice"], context["notice_tone"] = TOLD.get(
-        request.query_params.get("said", ""), (None, "error")
-    )
+    context["notice"], context["notice_tone"] = told(request, detail)
     bank = now.get("bank")
     if bank and context["notice"] == BUSY:
         context["notice"] = None  # the page has a longer text below

@@ -5,7 +5,7 @@ Days and times are in the consumer's time zone.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from starlette.requests import Request
@@ -59,6 +59,24 @@ TOLD = {
         "error",
     ),
 }
+
+
+# Anybody can write a link with these keys. So the page shows their texts only right after a payment.
+_AFTER_A_PAYMENT = frozenset({"paid", "card-paid"})
+_LATELY = timedelta(minutes=15)
+
+
+def paid_lately(detail: PlanDetail, now: datetime) -> bool:
+    """Return whether a payment of the plan was made a few minutes ago. The first payment is part of the checkout."""
+    return any(receipt.installment > 1 and now - receipt.paid_at < _LATELY for receipt in detail.receipts)
+
+
+def told(request: Request, detail: PlanDetail) -> tuple[str | None, str]:
+    """Return the text about what just happened, with its tone; None if the query selects none, or one that is not true."""
+    said = request.query_params.get("said", "")
+    if said in _AFTER_A_PAYMENT and not paid_lately(detail, service_of(request).context.now()):
+        return None, "error"
+    return TOLD.get(said, (None, "error"))
 
 
 def key_of(notice: str | None) -> str:
