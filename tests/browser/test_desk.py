@@ -170,3 +170,16 @@ async def test_a_button_of_the_sandbox_s_clock_sends_its_span(
     # The service of this test has no jobs that could pause, so it cannot move the clock. Without a span, its error
     # would ask for one.
     await expect(page.get_by_text("This process cannot move the clock.")).to_be_visible()
+
+
+async def test_on_a_phone_the_menu_shows_where_the_person_is_and_the_end_of_a_session_is_one_word(
+    open_tab: OpenTab, merchant: Merchant
+) -> None:
+    page = await open_tab(viewport=PHONE)
+    await enter(page, merchant)
+    await page.goto(merchant.service.settings.public_url + "/desk/me")
+    await expect(page.locator(".menu [aria-current]")).to_have_text("Team")
+    await expect(page.locator(".menu [aria-current]")).to_be_in_viewport(ratio=1)
+    end = page.get_by_role("button", name="End the session")
+    assert await end.evaluate("element => element.getClientRects().length") == 1
+    assert await end.evaluate("element => element.getBoundingClientRect().height") < 48

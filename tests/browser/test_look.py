@@ -204,6 +204,27 @@ async def test_with_the_dark_color_scheme_the_text_is_light_on_a_dark_background
         assert (sum(ground) < sum(words)) is ground_is_darker
 
 
+async def test_only_a_field_with_an_error_is_red_not_one_that_has_the_focus(
+    open_tab: OpenTab, shop: Shop
+) -> None:
+    page = await open_tab()
+    await page.goto((await shop.merchant.create())["redirectUrl"])
+    border = "element => [getComputedStyle(element).borderColor, getComputedStyle(element).outlineColor]"
+    await page.locator("#phone").focus()
+    focused = await page.locator("#phone").evaluate(border)
+    assert (
+        focused[0]
+        == focused[1]
+        == await page.locator("button.primary").evaluate(
+            "element => getComputedStyle(element).backgroundColor"
+        )
+    )
+    await fill(page, phone="12")
+    await expect(page.locator("#phone-error")).to_be_visible()
+    red = await page.locator("#phone-error").evaluate("element => getComputedStyle(element).color")
+    assert (await page.locator("#phone").evaluate(border))[0] == red
+
+
 async def test_with_the_setting_for_reduced_motion_there_is_no_motion(open_tab: OpenTab, shop: Shop) -> None:
     url = (await shop.merchant.create())["redirectUrl"]
     script = """() => [...document.querySelectorAll("*")].filter(e => ["", "::before", "::after"].some(part =>
