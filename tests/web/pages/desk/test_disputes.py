@@ -236,7 +236,9 @@ async def test_the_list_filters_and_says_when_it_is_empty(staff: Staff) -> None:
     await staff.enter()
     assert "No dispute yet" in (await staff.open("/desk/disputes")).text
     await opened(staff.shop)
-    assert "Not received" in (await staff.open("/desk/disputes?view=open")).text
+    page = await staff.open("/desk/disputes?view=open")
+    assert "Not received" in page.text
+    assert "1 dispute. Show all disputes" in page.text
     assert "No dispute here" in (await staff.open("/desk/disputes?view=closed")).text
     for strange in ("view=x", "after=x", f"after={uuid4()}"):
         assert (await staff.open(f"/desk/disputes?{strange}")).status == 200

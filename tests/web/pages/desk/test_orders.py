@@ -172,6 +172,19 @@ async def test_a_page_without_a_match_offers_to_search_older_orders(
     assert listed(staff) == [first["orderId"]]
 
 
+async def test_the_line_above_the_list_says_what_is_filtered_and_an_empty_list_names_the_way_out(
+    staff: Staff,
+) -> None:
+    await staff.shop.create()
+    await staff.enter()
+    page = await staff.open("/desk/orders?from=2020-02-03&to=2020-02-04")
+    assert "0 rows: all orders, from Mon, Feb 3, 2020, to Tue, Feb 4, 2020." in page.text
+    assert "No order matches. Clear the filters" in page.text
+    page = await staff.open("/desk/orders?from=2020-02-03")
+    assert "1 row: all orders, from Mon, Feb 3, 2020. Clear the filters · Export as CSV" in page.text
+    assert "Check the spelling" in (await staff.open("/desk/orders?q=nobody")).text
+
+
 @pytest.mark.parametrize(
     "query",
     [

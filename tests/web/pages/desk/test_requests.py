@@ -45,6 +45,9 @@ async def test_the_list_has_every_call_newest_first(busy: Staff) -> None:
     first, *_, last = await calls(page)
     assert "GET /configuration" in page.seen.links[first]
     assert "POST /order" in page.seen.links[last]
+    # The names of the path are those of the API reference.
+    assert "POST /order/{orderId}/capture" in page.text
+    assert "order_id" not in page.text
     for words in ("200", "422", "capture_exceeds_authorized", "first credential"):
         assert words in page.text, words
 

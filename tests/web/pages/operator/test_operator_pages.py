@@ -81,6 +81,10 @@ async def test_an_owner_changes_a_merchants_limits_and_the_log_keeps_both_values
     assert (found.minimum, found.maximum) == (500, 150_000)
     page = await operator.open(f"/operator/log?about={end}")
     assert "maximum: 2000.00 → 1500.00" in page.text
+    # A list says what is filtered, and a search in it stays in it.
+    assert f"Only entries about {end}. Show all entries" in page.text
+    assert f'name="about" value="{end}"' in page.answer.text
+    assert "Only entries about" not in (await operator.open("/operator/log")).text
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import json
 from starlette.requests import Request
 from starlette.responses import Response
 
+from cuota.core.dates import day
 from cuota.core.desk.role import Action
 from cuota.core.desk.sort import SORT_WORDS
 from cuota.db.desk import orders as listing
@@ -50,8 +51,8 @@ def _summary(filters: OrderFilters, count: int, *, more: bool) -> str:
     """Return a text with the number of rows and the filters."""
     what = VIEWS[filters.view].lower()
     parts = [f"“{filters.q}”"] if filters.q else []
-    parts += [f"from {filters.since}"] if filters.since else []
-    parts += [f"to {filters.until}"] if filters.until else []
+    parts += [f"from {day(filters.since, year=True)}"] if filters.since else []
+    parts += [f"to {day(filters.until, year=True)}"] if filters.until else []
     rows = "1 row" if count == 1 else f"{count} rows"
     return f"{rows}{' on this page' if more or filters.after else ''}: {', '.join([what, *parts])}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from http import HTTPStatus
 from urllib.parse import urlencode
@@ -34,6 +35,7 @@ A_PAGE = 50
 REQUESTS = f"{PATH}/requests"
 CLASSES = (("", "Every status"), ("2", "Done (2xx)"), ("4", "Refused (4xx)"), ("5", "Failed (5xx)"))
 _NEWEST = BEYOND
+_PARAMETER = re.compile(r"_([a-z])(?=[a-z_]*\})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +77,15 @@ def _id(text: str) -> UUID | None:
         return None
 
 
-def _routes(request: Request) -> list[str]:
-    """Return the templates of the API's paths."""
+def _routes(request: Request) -> list[tuple[str, str]]:
+    """Return the templates of the API's paths, each as it is stored and as it is shown."""
     rows: tuple[Route, ...] = request.scope["app"].routes.rows
-    return sorted({row.path for row in rows if row.area.needs_token})
+    return [(path, _path(path)) for path in sorted({row.path for row in rows if row.area.needs_token})]
+
+
+def _path(template: str) -> str:
+    """Return the template of a path with the names of the API reference: `/order/{orderId}`."""
+    return _PARAMETER.sub(lambda found: found[1].upper(), template)
 
 
 @allowed(Action.READ_REQUESTS)
@@ -149,7 +156,7 @@ def _row(each: ApiRequest, named: dict[str, str]) -> PageContext:
     return {
         "address": f"{REQUESTS}/{each.request_id}",
         "at": exact(each.at.astimezone(ZONE)),
-        "call": f"{each.method} {each.route}",
+        "call": f"{each.method} {_path(each.route)}",
         "state": _state(each),
         "code": each.code,
         "ms": f"{each.ms:,.0f} ms",
@@ -169,7 +176,7 @@ async def _one(request: Request, desk: Desk, request_id: UUID) -> Response:
         return missing(request)
     named = _names(await _credentials(request, desk))
     shown: PageContext = {
-        **common(request, desk, f"{found.method} {found.route}", here=REQUESTS),
+        **common(request, desk, f"{found.method} {_path(found.route)}", here=REQUESTS),
         "back": REQUESTS,
         "state": _state(found),
         "facts": _facts(found, named),

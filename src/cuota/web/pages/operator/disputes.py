@@ -52,6 +52,12 @@ _PARTIES = {
 }
 _TO_DECIDE = "decide"
 _VIEWS = {"": "All", _TO_DECIDE: "To decide", "open": "Merchant answers", "closed": "Closed"}
+_EMPTY = {
+    "": "No dispute yet. A dispute of a consumer or a card network appears here.",
+    _TO_DECIDE: "No dispute waits for your decision.",
+    "open": "No dispute waits for a merchant's answer.",
+    "closed": "No dispute is closed.",
+}
 
 
 def waits_for_operator(dispute: Dispute) -> bool:
@@ -74,7 +80,7 @@ async def disputes(request: Request, desk: OperatorDesk) -> Response:
     columns = [
         cell("Reason"), cell("Merchant", wide=True), cell("Opened", wide=True), cell("Status"), cell("Amount", amount=True),
     ]  # fmt: skip
-    empty = "No dispute waits for your decision." if view == _TO_DECIDE else "No such disputes."
+    empty = _EMPTY[view]
     shown: PageContext = {
         **common(request, desk, "Disputes", here=_DISPUTES),
         "tabs": [

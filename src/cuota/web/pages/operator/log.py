@@ -70,6 +70,7 @@ async def log(request: Request, desk: OperatorDesk) -> Response:
         "empty": _EMPTY,
         "values": {"action": action, "person": actor},
         "filtered": bool(query),
+        "about": str(about) if about else None,
         "next": f"{PATH}/log?{following}" if following else None,
     }
     return page(request, "desk/audit.html", shown)

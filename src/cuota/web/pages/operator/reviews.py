@@ -117,7 +117,7 @@ def _position(each: ListedReview) -> Position:
 async def _lead(context: Context, now: datetime) -> str:
     found = await db_reviews.count(context.pool, now)
     if found.first is None:
-        return "Orders whose score is neither good enough to approve nor bad enough to decline"
+        return "Orders whose score is neither good enough to approve nor bad enough to decline."
     soon = f", {found.running_out:,} of them soon" if found.running_out else ""
     verb = "waits" if found.waiting == 1 else "wait"
     return (

@@ -46,7 +46,7 @@ async def velocity(request: Request, desk: OperatorDesk) -> Response:
             desk,
             "Velocity",
             here=RISK,
-            lead="Values that orders of all merchants share, at half of the policy's limit or more",
+            lead="Values that orders of all merchants share, at half of the policy's limit or more.",
         ),
         "sections": [*sections, section(links=[(RISK, "Risk")])],
     }
