@@ -225,6 +225,32 @@ async def test_only_a_field_with_an_error_is_red_not_one_that_has_the_focus(
     assert (await page.locator("#phone").evaluate(border))[0] == red
 
 
+async def test_a_screen_reader_is_told_that_a_field_is_wrong_only_after_an_error(
+    open_tab: OpenTab, shop: Shop
+) -> None:
+    page = await open_tab()
+    await page.goto((await shop.merchant.create())["redirectUrl"])
+    await fill(page, phone="2125550142")
+    await fill(page, code="123456")
+    await expect(page.locator("#state")).to_be_visible()
+    assert await _told_as_wrong(page) == []
+    await fill(page, given_names="", email="nowhere")
+    await expect(page.locator(".summary")).to_be_visible()
+    assert {"First name", "Email"} <= set(await _told_as_wrong(page))
+
+
+async def _told_as_wrong(page: Page) -> list[str]:
+    """Return the names of the fields that the accessibility tree calls invalid."""
+    session = await page.context.new_cdp_session(page)
+    nodes = (await session.send("Accessibility.getFullAXTree"))["nodes"]
+    return [
+        node["name"]["value"]
+        for node in nodes
+        for each in node.get("properties", ())
+        if each["name"] == "invalid" and each["value"]["value"] == "true"
+    ]
+
+
 async def test_with_the_setting_for_reduced_motion_there_is_no_motion(open_tab: OpenTab, shop: Shop) -> None:
     url = (await shop.merchant.create())["redirectUrl"]
     script = """() => [...document.querySelectorAll("*")].filter(e => ["", "::before", "::after"].some(part =>

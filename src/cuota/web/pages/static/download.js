@@ -213,7 +213,7 @@ class Download {
     this.starter = /** @type {HTMLElement} */ (form);
     listen(this);
     this.finish((told?.textContent ?? "Please check the form.").trim(), again ? "Continue the download" : undefined);
-    /** @type {HTMLElement | null} */ (form.querySelector("[aria-invalid]"))?.focus();
+    /** @type {HTMLElement | null} */ (form.querySelector('[aria-invalid="true"]'))?.focus();
   }
 
   /** @param {string} name */
