@@ -84,8 +84,11 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
                 stream = await self._inner.connect_tcp(
                     address, port, timeout=timeout, local_address=local_address, socket_options=socket_options
                 )
-            except (httpcore.ConnectError, httpcore.ConnectTimeout) as failed:
+            except httpcore.ConnectTimeout as failed:
                 problem = failed
+            except httpcore.ConnectError:
+                # People read this text in their dashboard; the library's own does not say what was tried.
+                problem = httpcore.ConnectError("the connection was refused, or the host cannot be reached")
             else:
                 return _Bounded(stream, self._closing)
         raise problem

@@ -247,8 +247,14 @@ async def test_the_page_shows_the_clocks_and_the_rails(quiet: OperatorStaff) -> 
     assert "Card rails" in page.text
 
 
-async def test_one_day_and_one_hour_are_written_in_the_singular(operator: OperatorStaff) -> None:
+@pytest.mark.parametrize(
+    ("days", "minutes", "words"),
+    [(1, 61, "1 day and 1 hour"), (0, 601, "10 hours"), (2, 1, "2 days"), (0, 5.5, "5 minutes")],
+)
+async def test_the_clock_says_how_far_it_is_ahead(
+    operator: OperatorStaff, days: int, minutes: float, words: str
+) -> None:
     await operator.enter(OperatorRole.READ_ONLY)
-    async with operator.service.clock.moved(days=1, hours=1, minutes=1):
+    async with operator.service.clock.moved(days=days, minutes=minutes):
         page = await operator.open("/operator/system")
-    assert ", 1 day and 1 hour ahead of the real time" in page.text
+    assert f", {words} ahead of the real time" in page.text

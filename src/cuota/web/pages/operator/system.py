@@ -45,12 +45,19 @@ async def system(request: Request, desk: OperatorDesk) -> Response:
     return page(request, "operator/page.html", shown)
 
 
+def _span(ahead: timedelta) -> str:
+    """Return a span of more than a minute in days and hours; in minutes if it is less than an hour."""
+    hours = ahead.seconds // 3600
+    parts = [counted(number, noun) for number, noun in ((ahead.days, "day"), (hours, "hour")) if number]
+    return " and ".join(parts) or counted(ahead.seconds // 60, "minute")
+
+
 async def _facts(context: Context) -> PageContext:
     waits, settings = await operator_figures.backlog(context.pool, context.now()), context.settings
     clock = when(context.now())
     ahead = context.now() - utc_now()
     if settings.sandbox and ahead > timedelta(minutes=1):
-        clock += f", {counted(ahead.days, 'day')} and {counted(ahead.seconds // 3600, 'hour')} ahead of the real time"
+        clock += f", {_span(ahead)} ahead of the real time"
     bank = context.rails.bank
     return section(
         pairs=[
