@@ -19,6 +19,7 @@ import pytest
 
 from support.commands import Cuota
 from support.ports import free_port
+from support.production import PRODUCTION
 
 
 @contextmanager
@@ -50,6 +51,13 @@ def demo(
         finally:
             process.terminate()
             process.wait(60)
+
+
+def test_a_demo_with_the_settings_of_production_starts_nothing_not_even_a_database(bare: Cuota) -> None:
+    done = bare("demo", "--port", str(free_port()), "--shop-port", str(free_port()), **PRODUCTION)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "cuota: The demo runs only in the sandbox. Unset CUOTA_ENVIRONMENT.\n"
+    assert not bare.data.exists()
 
 
 def gone(address: str) -> bool:

@@ -130,6 +130,8 @@ def test_production_refuses_every_setting_of_the_sandbox(
     done = bare(command, *port, **{**PRODUCTION, **change})
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith(f"cuota: {said}")
+    # Only what is wrong is named, not what was derived from it.
+    assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(

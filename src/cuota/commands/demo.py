@@ -145,8 +145,6 @@ def demo(host: str, port: int, shop_port: int, workers: int, *, history: bool = 
     beside: list[subprocess.Popen[bytes]] = []
 
     def when_ready(settings: config.Settings) -> None:
-        if not settings.sandbox:
-            raise CannotServe("The demo runs only in the sandbox. Unset CUOTA_ENVIRONMENT.")
         # If the shop listens on all addresses, browsers open it by the same host name as the service.
         everywhere = is_wildcard(host)
         shop_host = urlsplit(settings.public_url).hostname or host if everywhere else host
@@ -166,6 +164,9 @@ def demo(host: str, port: int, shop_port: int, workers: int, *, history: bool = 
             made = {**os.environ, "CUOTA_DATA_DIR": str(settings.data_dir)}
             beside.append(subprocess.Popen([sys.executable, "-m", "cuota", "demo", "history"], env=made))
 
+    # A production service must not run even for a moment: its jobs would charge cards.
+    if not config.load().sandbox:
+        raise CannotServe("The demo runs only in the sandbox. Unset CUOTA_ENVIRONMENT.")
     # Check the shop's port before anything is started: the demo needs the shop.
     bind(host, shop_port, option="--shop-port").close()
     try:

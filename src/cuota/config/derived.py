@@ -90,7 +90,8 @@ def production_problems(given: Given, public_url: str) -> list[str]:
         )
     for name, value in (
         ("CUOTA_PUBLIC_URL", public_url),
-        ("CUOTA_AUTH_URL", given.get("CUOTA_AUTH_URL", public_url)),
+        # If it is not set, it is CUOTA_PUBLIC_URL, which is named already.
+        ("CUOTA_AUTH_URL", given.get("CUOTA_AUTH_URL", "https://")),
     ):
         if not str(value).startswith("https://"):
             problems.append(f"{name}: must be an https address in production.")
