@@ -25,10 +25,12 @@ _USE_LINK = """UPDATE desk_links SET used_at = $3, mail_at = NULL
     WHERE merchant_id = $1 AND link_id = $2 AND used_at IS NULL AND ends_at > $3 RETURNING person_id, one_step"""
 _MERCHANTS_WITH_MAIL = "SELECT DISTINCT merchant_id FROM desk_links WHERE mail_at <= $1"
 # This claims the mail. If this process dies, or the mail server does not answer, the mail is retried: soon at first, and then every hour.
+# The time of the retry is computed in the CTE: in SET, Citus refuses to compute a time from a column.
 _MAIL = """WITH due AS MATERIALIZED (
-    SELECT link_id FROM desk_links WHERE merchant_id = $1 AND mail_at <= $2 ORDER BY mail_at LIMIT $4 FOR UPDATE SKIP LOCKED
+    SELECT link_id, $3::timestamptz + least(tries, 120) * interval '30 seconds' AS again_at FROM desk_links
+    WHERE merchant_id = $1 AND mail_at <= $2 ORDER BY mail_at LIMIT $4 FOR UPDATE SKIP LOCKED
 )
-UPDATE desk_links l SET mail_at = $3::timestamptz + least(tries, 120) * interval '30 seconds', tries = least(tries + 1, 1000) FROM due
+UPDATE desk_links l SET mail_at = due.again_at, tries = least(tries + 1, 1000) FROM due
     WHERE l.merchant_id = $1 AND l.link_id = due.link_id AND l.mail_at <= $2
     RETURNING l.merchant_id, l.link_id, l.person_id, l.ends_at"""
 _MAILED = "UPDATE desk_links SET mail_at = NULL WHERE merchant_id = $1 AND link_id = $2"
