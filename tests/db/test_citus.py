@@ -26,6 +26,7 @@ from support.db.statements import every_statement
 from support.folders import new_folder
 
 _TABLES = {name for name, place in PLACES.items() if place == MERCHANT}
+_SET = re.compile(r"UPDATE (\w+)(?: [a-z]\w*)? SET (.*?)(?:\bFROM\b|\bWHERE\b|$)", re.DOTALL)
 _MENTION = re.compile(r"(?:FROM|JOIN|INTO|UPDATE)\s+(\w+)")
 # A join by `x.merchant_id = y.merchant_id` is not enough, because Citus then reads every shard. A merchant that may be
 # null is not enough either.
@@ -119,6 +120,13 @@ def test_each_statement_that_saves_an_order_names_one_merchant_and_one_table(nam
     assert len([table for table in mentioned(sql) if table in PLACES]) == 1
     assert re.search(r"merchant_id = \$1::uuid|\(merchant_id,.*?(?:VALUES \(|SELECT )\$1::uuid", sql)
     assert not re.search(r"SET .*?\w = \(\$\d+::\w+\[\]\)\[", sql.split(" WHERE ", maxsplit=1)[0])
+
+
+@pytest.mark.parametrize(("name", "sql"), list(every_statement()), ids=lambda value: value[:40])
+def test_no_update_of_a_sharded_table_computes_a_time_from_a_column(name: str, sql: str) -> None:
+    """Citus 13.2 refuses it: STABLE functions used in UPDATE queries cannot be called with column references."""
+    for table, values in _SET.findall(sql):
+        assert table not in _TABLES or "interval" not in values, f"{name} computes a time in SET"
 
 
 @pytest.mark.parametrize(("name", "sql"), list(every_statement()), ids=lambda value: value[:40])

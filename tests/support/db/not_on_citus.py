@@ -99,6 +99,7 @@ _NOT_ON_CITUS: dict[str, tuple[str, ...]] = {
         "db/test_verify_write_offs.py::test_a_mark_that_is_missing_is_found",
         "db/test_verify_write_offs.py::test_a_mark_without_a_posting_is_found",
         "db/test_verify_write_offs.py::test_a_write_off_before_its_day_is_found",
+        "web/pages/desk/test_long_lists.py::test_the_page_says_when_only_the_newest_disputes_are_sorted",
     ),
     _REFUSED: (
         "db/test_verify_work.py::test_a_payment_whose_charge_is_later_than_any_rule_allows_is_found",
