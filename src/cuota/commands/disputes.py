@@ -14,6 +14,7 @@ from cuota.commands.dispute_text import detail_facts, detail_lines, list_line, l
 from cuota.commands.parsers import Add
 from cuota.core import money
 from cuota.core.dispute.dispute import DisputeParty, DisputeReason, DisputeStatus
+from cuota.db.cluster.living import LivingNodes
 from cuota.db.dispute import operator_list
 from cuota.db.dispute.operator_list import ListedDispute
 from cuota.flows.context import Context
@@ -92,18 +93,22 @@ def list_all(options: argparse.Namespace) -> int:
     """`cuota dispute list`."""
     status = None if options.status is None else DisputeStatus(options.status)
 
-    async def flow(context: Context) -> list[ListedDispute]:
+    async def flow(context: Context) -> tuple[list[ListedDispute], LivingNodes]:
+        every = LivingNodes(context.pool)
         if options.merchant is None:
-            return await operator_list.listed(context.pool, status, MOST_SHOWN)
+            return await operator_list.listed(every, status, MOST_SHOWN), every
         merchant = await find_merchant(context, options.merchant)
-        return await operator_list.listed_of(context.pool, merchant.merchant_id, status, MOST_SHOWN)
+        return await operator_list.listed_of(context.pool, merchant.merchant_id, status, MOST_SHOWN), every
 
-    found = run(flow)
+    found, every = run(flow)
     lines = [list_line(each) for each in found] or ["No such disputes."]
+    if every.notice is not None:
+        lines.insert(0, every.notice)
     if len(found) == MOST_SHOWN:
         lines.append(f"These are the newest {MOST_SHOWN}. To see others, add --merchant or --status.")
-    show(options, {"disputes": [listed_facts(each) for each in found]}, lines)
-    return 0
+    disputes = [listed_facts(each) for each in found]
+    show(options, {"disputes": disputes, "unreachableNodes": every.left_out}, lines)
+    return 1 if every.left_out else 0
 
 
 def _acted(options: argparse.Namespace, act: DisputeAct, action: str | None) -> int:

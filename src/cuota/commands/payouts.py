@@ -12,6 +12,7 @@ from cuota.core import money
 from cuota.core.instant import timestamp
 from cuota.core.payout.late import PaymentDays, has_problem, is_unconfirmed, problem_note
 from cuota.core.payout.payout import PayoutStatus
+from cuota.db.cluster.living import LivingNodes
 from cuota.db.payout import operator_list
 from cuota.db.payout.operator_list import ListedPayout, PausedMerchant
 from cuota.flows.context import Context
@@ -31,6 +32,7 @@ class PayoutsSeen:
     older: list[ListedPayout]
     paused: list[PausedMerchant]
     days: PaymentDays
+    every: LivingNodes
 
 
 def payouts(options: argparse.Namespace) -> int:
@@ -46,27 +48,28 @@ def payouts(options: argparse.Namespace) -> int:
             for each in seen.paused
         ],
         "payouts": [_facts(each, seen.days) for each in (*seen.payouts, *seen.older)],
+        "unreachableNodes": seen.every.left_out,
     }
     show(options, facts, _lines(seen))
     waits = seen.rail is None and any(each.status is PayoutStatus.CREATED for each in seen.payouts)
-    trouble = seen.older or any(_is_trouble(each, seen.days) for each in seen.payouts)
+    trouble = seen.every.left_out or seen.older or any(_is_trouble(each, seen.days) for each in seen.payouts)
     return 1 if waits or seen.paused or trouble else 0
 
 
 async def read_payouts(context: Context, named: str | None, status: PayoutStatus | None) -> PayoutsSeen:
     """Return the newest payouts of one merchant or of all, and the older ones of all merchants that a person must look at."""
-    pool, days, rail = context.pool, days_now(context), context.rails.bank
+    every, days, rail = LivingNodes(context.pool), days_now(context), context.rails.bank
     merchant = None if named is None else await find_merchant(context, named)
     older: list[ListedPayout] = []
     if merchant is None:
-        found = await operator_list.payouts(pool, status, MOST_SHOWN)
+        found = await operator_list.payouts(every, status, MOST_SHOWN)
         shown = {each.payout_id for each in found}
-        troubled = await operator_list.troubled(pool, days, MOST_SHOWN) if len(found) == MOST_SHOWN else []
+        troubled = await operator_list.troubled(every, days, MOST_SHOWN) if len(found) == MOST_SHOWN else []
         older = [each for each in troubled if each.payout_id not in shown and status in {None, each.status}]
     else:
-        found = await operator_list.payouts_of(pool, merchant.merchant_id, status, MOST_SHOWN)
-    paused = await operator_list.paused(pool, None if merchant is None else merchant.merchant_id)
-    return PayoutsSeen(None if rail is None else rail.name, found, older, paused, days)
+        found = await operator_list.payouts_of(context.pool, merchant.merchant_id, status, MOST_SHOWN)
+    paused = await operator_list.paused(every, None if merchant is None else merchant.merchant_id)
+    return PayoutsSeen(None if rail is None else rail.name, found, older, paused, days, every)
 
 
 def _is_trouble(each: ListedPayout, days: PaymentDays) -> bool:
@@ -96,7 +99,8 @@ def _facts(each: ListedPayout, days: PaymentDays) -> dict[str, object]:
 
 
 def _lines(seen: PayoutsSeen) -> list[str]:
-    lines = [] if seen.rail is not None else [NO_BANK_RAIL]
+    lines = [] if seen.every.notice is None else [seen.every.notice]
+    lines += [] if seen.rail is not None else [NO_BANK_RAIL]
     lines += [
         f"Payouts of {each.name} have been paused since {timestamp(each.since)}, because one came back. They continue when another bank"
         f" account takes effect: {called()} merchant bank {each.merchant_id} --routing N --account N"

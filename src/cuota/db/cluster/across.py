@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 from cuota.core.refusal import Refused
 from cuota.db.apart import late_of
+from cuota.db.cluster.narrow import narrow
 from cuota.db.hosts import NodeLost
 from cuota.db.pool import GONE, Pool
 from cuota.db.session import Session
@@ -40,8 +41,8 @@ async def fetch_across(session: Session, sql: str, *values: object) -> list[Any]
     except NodeLost:
         pass
     found: list[Any] = []
-    narrowed = f"SELECT * FROM ({sql}) found WHERE merchant_id = ANY (${len(values) + 1}::uuid[])"
-    for merchants in (await _by_node(session)).values():
+    narrowed = narrow(sql, len(values) + 1)
+    for merchants in (await by_node(session)).values():
         try:
             found += await session.fetch(narrowed, *values, merchants)
         except NodeLost:
@@ -148,7 +149,8 @@ async def _claim(
     return found
 
 
-async def _by_node(session: Session) -> dict[int, list[UUID]]:
+async def by_node(session: Session) -> dict[int, list[UUID]]:
+    """Return the merchants by the number of the node with their rows."""
     merchants = [row["merchant_id"] for row in await session.fetch(_MERCHANTS)]
     placed: dict[int, list[UUID]] = defaultdict(list)
     for row in await session.fetch(_PLACES, merchants):

@@ -9,6 +9,7 @@ import time
 from cuota.core.refusal import Refused
 from cuota.db.nodes import Node
 from cuota.db.pool import BUSY, GONE, Pool
+from cuota.db.session import Session
 
 # Load balancers send many requests. The nodes are checked only once in this time, for all requests.
 EVERY_SECONDS = 1.0
@@ -22,6 +23,11 @@ _WITH_SHARDS = (
     "SELECT count(*) AS nodes FROM pg_dist_node WHERE noderole = 'primary' AND isactive AND shouldhaveshards"
 )
 log = logging.getLogger("cuota.cluster")
+
+
+async def unreachable(session: Session) -> list[Node]:
+    """Return the nodes to which the coordinator cannot connect now."""
+    return [Node(*found) for found in await session.fetch(_UNREACHABLE)]
 
 
 class NodeWatch:
@@ -54,7 +60,7 @@ class NodeWatch:
         try:
             row = await self._pool.fetchrow(_WITH_SHARDS)
             self._holders = 0 if row is None else row["nodes"]
-            self._down = [Node(*found) for found in await self._pool.fetch(_UNREACHABLE)]
+            self._down = await unreachable(self._pool)
         except (Refused, *GONE, *BUSY) as problem:
             log.warning("nodes not asked", extra={"facts": {"problem": type(problem).__name__}})
         finally:

@@ -19,10 +19,11 @@ from cuota.core.dispute.dispute import (
 )
 from cuota.core.dispute.return_notice import ReturnNotice
 from cuota.db.cluster.across import fetch_across
+from cuota.db.cluster.living import find_one
 from cuota.db.order.claim_tables import DISPUTE
 from cuota.db.plan import charges
 from cuota.db.plan.plans import CARD_JOIN, SAME_CARD
-from cuota.db.pool import Row
+from cuota.db.pool import Pool, Row
 from cuota.db.session import Session
 
 _STORED = tuple(column.split()[0] for column in DISPUTE if not column.startswith("due_at"))
@@ -125,10 +126,13 @@ async def find_by_reference(
     return None if row is None else dispute_of(row)
 
 
-async def find_anywhere(session: Session, dispute_id: UUID) -> tuple[UUID, UUID] | None:
-    """Return the merchant's id and the order's id of a dispute, for the operator; or None."""
-    rows = await fetch_across(session, _ANYWHERE, dispute_id)
-    return (rows[0]["merchant_id"], rows[0]["order_id"]) if rows else None
+async def find_anywhere(pool: Pool, dispute_id: UUID) -> tuple[UUID, UUID] | None:
+    """Return the merchant's id and the order's id of a dispute, for the operator; or None.
+
+    Raises NodeLost if the dispute may be on a node that is down.
+    """
+    row = await find_one(pool, _ANYWHERE, dispute_id)
+    return None if row is None else (row["merchant_id"], row["order_id"])
 
 
 async def due(session: Session, now: datetime, limit: int) -> list[DueDispute]:

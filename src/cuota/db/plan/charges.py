@@ -10,11 +10,12 @@ from cuota.core.dispute.dispute import DisputeReason
 from cuota.core.order.job import CardRefund
 from cuota.core.plan.charge import NEVER_SENT, Charge, Origin
 from cuota.db.cluster.across import claim_across
+from cuota.db.cluster.living import find_one
 from cuota.db.nested import Nested
 from cuota.db.plan.charged_back import BY_BANK, left, returned_by_bank
 from cuota.db.plan.charged_back import borne as borne_by
 from cuota.db.plan.plans import CARD_JOIN, SAME_CARD
-from cuota.db.pool import Row
+from cuota.db.pool import Pool, Row
 from cuota.db.session import Session
 
 _CHARGE = """SELECT c.charge_id, c.installment, c.amount, o.currency, c.card_token, c.card_brand, c.card_last4, c.origin,
@@ -281,9 +282,9 @@ async def sum_failed(session: Session) -> tuple[int, int]:
     return (row["refunds"], row["amount"]) if row else (0, 0)
 
 
-async def place_of_refund(session: Session, card_refund_id: UUID) -> tuple[UUID, UUID] | None:
+async def place_of_refund(pool: Pool, card_refund_id: UUID) -> tuple[UUID, UUID] | None:
     """Return the merchant and the order of a card refund, for operators."""
-    row = await session.fetchrow(_PLACE, card_refund_id)
+    row = await find_one(pool, _PLACE, card_refund_id)
     return None if row is None else (row["merchant_id"], row["order_id"])
 
 

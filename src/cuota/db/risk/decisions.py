@@ -9,7 +9,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from cuota.db.pool import Row
+from cuota.db.cluster.living import find_one
+from cuota.db.pool import Pool, Row
 from cuota.db.session import Session
 
 BATCH = 500
@@ -96,9 +97,9 @@ def _made(row: Row) -> Made:
     )  # fmt: skip
 
 
-async def read(session: Session, decision_id: UUID) -> Made | None:
+async def read(pool: Pool, decision_id: UUID) -> Made | None:
     """Return the decision with this id, of any merchant. Only operators may see it."""
-    row = await session.fetchrow(_BY_ID, decision_id)
+    row = await find_one(pool, _BY_ID, decision_id)
     return None if row is None else _made(row)
 
 
@@ -115,9 +116,9 @@ async def read_declined(
     return None if row is None else _made(row)
 
 
-async def whose(session: Session, order_id: UUID) -> UUID | None:
+async def whose(pool: Pool, order_id: UUID) -> UUID | None:
     """Return the merchant of an order, for commands that get only the order's id."""
-    row = await session.fetchrow(_WHOSE, order_id)
+    row = await find_one(pool, _WHOSE, order_id)
     return None if row is None else row["merchant_id"]
 
 

@@ -32,7 +32,7 @@ ledger_reader = asyncio.Lock()
 async def books(request: Request, desk: OperatorDesk) -> Response:
     """Show the books without the trial balance, which has its own page because it takes long for a large ledger."""
     context = service_of(request).context
-    aging = await operator_figures.aging(context.pool, day_at_bank(context.now()))
+    aging = await operator_figures.aging(desk.every, day_at_bank(context.now()))
     rows = [
         [
             cell(each.label),
@@ -52,7 +52,7 @@ async def books(request: Request, desk: OperatorDesk) -> Response:
                 ]
             ),
             table("Overdue installments", columns, rows, ""),
-            _refused(await failed_refunds(context.pool, MOST_SHOWN)),
+            _refused(await failed_refunds(desk.every, MOST_SHOWN)),
             _runs(await operator_figures.runs(context.pool, 10)),
         ],
     }

@@ -70,12 +70,12 @@ async def disputes(request: Request, desk: OperatorDesk) -> Response:
     """List disputes, 50 on a page: all disputes with the newest first, or those to decide with the oldest first."""
     view = request.query_params.get("view", "")
     view = view if view in _VIEWS else ""
-    pool, at = service_of(request).context.pool, ListPage.of(request, _DISPUTES, view=view)
+    at = ListPage.of(request, _DISPUTES, view=view)
     if view == _TO_DECIDE:
-        found = await operator_list.to_decide(pool, A_PAGE + 1, at.after)
+        found = await operator_list.to_decide(desk.every, A_PAGE + 1, at.after)
     else:
         status = DisputeStatus(view) if view else None
-        found = await operator_list.listed(pool, status, A_PAGE + 1, at.after)
+        found = await operator_list.listed(desk.every, status, A_PAGE + 1, at.after)
     links = at.links(found, A_PAGE, lambda each: (each.dispute.opened_at, each.dispute.dispute_id))
     columns = [
         cell("Reason"), cell("Merchant", wide=True), cell("Opened", wide=True), cell("Status"), cell("Amount", amount=True),

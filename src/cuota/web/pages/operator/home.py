@@ -10,6 +10,7 @@ from cuota.core.dates import day
 from cuota.core.operator.role import OperatorAction
 from cuota.core.payout.arrival import day_at_bank
 from cuota.db import workers
+from cuota.db.cluster.living import LivingNodes
 from cuota.db.onboarding import onboardings
 from cuota.db.operator import operator_figures
 from cuota.db.payout import operator_list
@@ -28,12 +29,12 @@ from cuota.web.service import service_of
 async def home(request: Request, desk: OperatorDesk) -> Response:
     """Show the waiting work."""
     context = service_of(request).context
-    cards = [await _disputes(context), await _onboarding(context)]
+    cards = [await _disputes(desk.every), await _onboarding(desk.every)]
     if desk.may(OperatorAction.READ_REVIEWS):
-        cards.append(await _reviews(context))
+        cards.append(await _reviews(context, desk.every))
     if desk.may(OperatorAction.READ_MONEY):
-        cards += await _money(context)
-    cards += await _system(context)
+        cards += await _money(context, desk.every)
+    cards += await _system(context, desk.every)
     shown = {
         **common(
             request,
@@ -54,22 +55,22 @@ def _card(label: str, value: str, more: str, address: str, kind: str = "") -> Pa
     return {"label": label, "value": value, "more": more, "address": f"{PATH}/{address}", "kind": kind}
 
 
-async def _disputes(context: Context) -> PageContext:
-    count, since = await operator_figures.to_decide(context.pool)
+async def _disputes(every: LivingNodes) -> PageContext:
+    count, since = await operator_figures.to_decide(every)
     more = f"the first was opened {when(since)}" if since else "nothing waits for you"
     return _card("Disputes to decide", f"{count:,}", more, "disputes?view=decide", "wait" if count else "")
 
 
-async def _reviews(context: Context) -> PageContext:
-    found = await reviews.count(context.pool, context.now())
+async def _reviews(context: Context, every: LivingNodes) -> PageContext:
+    found = await reviews.count(every, context.now())
     more = f"the first must be answered by {when(found.first)}" if found.first else "nothing waits for you"
     urgent = "bad" if found.running_out else "wait" if found.waiting else ""
     return _card("Orders to review", f"{found.waiting:,}", more, "risk/reviews", urgent)
 
 
-async def _onboarding(context: Context) -> PageContext:
-    count, since = await onboardings.count_to_check(context.pool)
-    waiting = await onboardings.count_open(context.pool)
+async def _onboarding(every: LivingNodes) -> PageContext:
+    count, since = await onboardings.count_to_check(every)
+    waiting = await onboardings.count_open(every)
     more = f"the first since {when(since)}" if since else f"{waiting:,} wait for their approval"
     return _card(
         "Merchants to check", f"{count:,}", more, "merchants?state=check" if count else "merchants?state=onboarding",
@@ -77,15 +78,15 @@ async def _onboarding(context: Context) -> PageContext:
     )  # fmt: skip
 
 
-async def _money(context: Context) -> list[PageContext]:
+async def _money(context: Context, every: LivingNodes) -> list[PageContext]:
     today = day_at_bank(context.now())
-    troubled = await operator_list.count_troubled(context.pool, days_now(context))
-    paused = len(await operator_list.paused(context.pool, None))
-    refused, owed = await sum_failed(context.pool)
-    overdue = await operator_figures.aging(context.pool, today)
+    troubled = await operator_list.count_troubled(every, days_now(context))
+    paused = len(await operator_list.paused(every, None))
+    refused, owed = await sum_failed(every)
+    overdue = await operator_figures.aging(every, today)
     count = sum(each.installments for each in overdue)
     runs = await operator_figures.runs(context.pool, 1)
-    held, held_amount = await operator_list.count_held(context.pool)
+    held, held_amount = await operator_list.count_held(every)
     wrong = runs[0].problems if runs else 0
     return [
         _card(
@@ -110,8 +111,8 @@ async def _money(context: Context) -> list[PageContext]:
     ]  # fmt: skip
 
 
-async def _system(context: Context) -> list[PageContext]:
-    waits = await operator_figures.backlog(context.pool, context.now())
+async def _system(context: Context, every: LivingNodes) -> list[PageContext]:
+    waits = await operator_figures.backlog(every, context.now())
     alive = await workers.count_alive(context.pool)
     return [
         _card(

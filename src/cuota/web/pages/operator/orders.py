@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cuota.core.operator.role import OperatorAction
+from cuota.db.cluster.living import LivingNodes
 from cuota.db.desk import webhooks
 from cuota.db.desk.webhooks import ShownDelivery
 from cuota.db.operator import operator_figures
@@ -37,7 +38,7 @@ _LONGEST = 200
 async def orders(request: Request, desk: OperatorDesk) -> Response:
     """Find an order by its id, the merchant's reference, or the id of a decision about the order."""
     asked = request.query_params.get("q", "").strip()[:_LONGEST]
-    found = await _found(service_of(request).context, asked) if asked else []
+    found = await _found(service_of(request).context, desk.every, asked) if asked else []
     if len(found) == 1:
         return see_other(f"{_ORDERS}/{found[0][1]}")
     rows = [[cell(order_id, f"{_ORDERS}/{order_id}"), cell(merchant)] for _, order_id, merchant in found]
@@ -52,13 +53,13 @@ async def orders(request: Request, desk: OperatorDesk) -> Response:
     return page(request, "operator/orders.html", shown)
 
 
-async def _found(context: Context, asked: str) -> list[tuple[UUID, UUID, str]]:
+async def _found(context: Context, every: LivingNodes, asked: str) -> list[tuple[UUID, UUID, str]]:
     """Return the orders that the text names, as merchant id, order id, and merchant's name."""
     try:
         named = UUID(asked)
     except ValueError:
         # References contain only printable characters. The database refuses some other characters.
-        return await story.find(context.pool, asked) if asked.isprintable() else []
+        return await story.find(every, asked) if asked.isprintable() else []
     merchant_id = await decisions.whose(context.pool, named)
     if merchant_id is not None:
         return [(merchant_id, named, "")]

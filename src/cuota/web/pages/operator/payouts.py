@@ -43,12 +43,12 @@ async def payouts(request: Request, desk: OperatorDesk) -> Response:
     view = asked if asked in {_TROUBLED, _HELD, *PayoutStatus} else ""
     at, days = ListPage.of(request, PAYOUTS, status=view), days_now(context)
     if view == _TROUBLED:
-        found = await operator_list.troubled(context.pool, days, A_PAGE + 1, at.after)
+        found = await operator_list.troubled(desk.every, days, A_PAGE + 1, at.after)
     elif view == _HELD:
-        found = await operator_list.held(context.pool, A_PAGE + 1, at.after)
+        found = await operator_list.held(desk.every, A_PAGE + 1, at.after)
     else:
         status = PayoutStatus(view) if view else None
-        found = await operator_list.payouts(context.pool, status, A_PAGE + 1, at.after)
+        found = await operator_list.payouts(desk.every, status, A_PAGE + 1, at.after)
     tabs = [
         ("", "All"),
         (_TROUBLED, "To look at"),
@@ -56,7 +56,7 @@ async def payouts(request: Request, desk: OperatorDesk) -> Response:
         *((each.value, words[0]) for each, words in _WORDS.items()),
     ]
     sections = [] if context.rails.bank is not None else [section(texts=[NO_BANK_RAIL])]
-    sections += [_paused(await operator_list.paused(context.pool, None))]
+    sections += [_paused(await operator_list.paused(desk.every, None))]
     links = at.links(found, A_PAGE, _held_position if view == _HELD else _closed_position)
     sections += [_listed(found[:A_PAGE], days, view, links)]
     shown: PageContext = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from cuota.db.cluster.living import LivingNodes
 from cuota.db.operator.queues import Queue, queues
 from cuota.flows.context import Context
 from cuota.web.pages.operator.parts import cell, state, table
@@ -28,9 +29,9 @@ SHOWN = {
 }
 
 
-async def queue_section(context: Context) -> PageContext:
+async def queue_section(context: Context, every: LivingNodes) -> PageContext:
     """Return the section with every queue."""
-    found = await queues(context.pool, context.now())
+    found = await queues(every, context.now())
     columns = [
         cell("Queue"), cell("State"), cell("Waiting", amount=True, wide=True), cell("The oldest waits", amount=True),
         cell("Check after", amount=True, wide=True),

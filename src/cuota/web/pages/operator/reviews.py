@@ -17,6 +17,7 @@ from cuota.core.refusal import Refused
 from cuota.core.risk.explanation import because
 from cuota.core.risk.review import ReviewState
 from cuota.db.checkout import consumers
+from cuota.db.cluster.living import LivingNodes
 from cuota.db.merchant import merchants
 from cuota.db.plan import accounts
 from cuota.db.position import Position
@@ -74,9 +75,9 @@ async def reviews(request: Request, desk: OperatorDesk) -> Response:
     }
     at, now = ListPage.of(request, _REVIEWS, **kept), context.now()
     if view is ReviewState.WAITING:
-        found = await db_reviews.waiting(context.pool, merchant_id, A_PAGE + 1, at.after)
+        found = await db_reviews.waiting(desk.every, merchant_id, A_PAGE + 1, at.after)
     else:
-        found = await db_reviews.ended(context.pool, view, merchant_id, A_PAGE + 1, at.after)
+        found = await db_reviews.ended(desk.every, view, merchant_id, A_PAGE + 1, at.after)
     links = at.links(found, A_PAGE, _position)
     if merchant_id is not None:
         links = [(f"{_REVIEWS}?state={view}", "All merchants"), *links]
@@ -87,7 +88,7 @@ async def reviews(request: Request, desk: OperatorDesk) -> Response:
     empty = "No order waits for you." if view is ReviewState.WAITING else "No review ended like this."
     rows = [_row(each, view, now) for each in found[:A_PAGE]]
     shown: PageContext = {
-        **common(request, desk, "Reviews", here=RISK, lead=await _lead(context, now)),
+        **common(request, desk, "Reviews", here=RISK, lead=await _lead(desk.every, now)),
         "tabs": [
             {"address": _tab(each, merchant_id), "label": word, "here": each is view}
             for each, (word, _) in _STATES.items()
@@ -114,8 +115,8 @@ def _position(each: ListedReview) -> Position:
     return each.answer_by if waits else each.referred_at, each.order_id
 
 
-async def _lead(context: Context, now: datetime) -> str:
-    found = await db_reviews.count(context.pool, now)
+async def _lead(every: LivingNodes, now: datetime) -> str:
+    found = await db_reviews.count(every, now)
     if found.first is None:
         return "Orders whose score is neither good enough to approve nor bad enough to decline."
     soon = f", {found.running_out:,} of them soon" if found.running_out else ""

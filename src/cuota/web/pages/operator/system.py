@@ -11,6 +11,7 @@ from cuota.core.operator.role import OperatorAction
 from cuota.core.order.order import LOOK_UP_AFTER
 from cuota.core.risk.explanation import counted
 from cuota.db import server_time, workers
+from cuota.db.cluster.living import LivingNodes
 from cuota.db.desk.webhooks import PARKED_FOR
 from cuota.db.operator import operator_figures
 from cuota.db.plan import rail_figures
@@ -36,10 +37,10 @@ async def system(request: Request, desk: OperatorDesk) -> Response:
     shown: PageContext = {
         **common(request, desk, "System", here=f"{PATH}/system"),
         "sections": [
-            await _facts(context),
-            await queue_section(context),
+            await _facts(context, desk.every),
+            await queue_section(context, desk.every),
             *await traffic_sections(context, alive),
-            await _rails(context),
+            await _rails(context, desk.every),
         ],
     }
     return page(request, "operator/page.html", shown)
@@ -52,8 +53,8 @@ def _span(ahead: timedelta) -> str:
     return " and ".join(parts) or counted(ahead.seconds // 60, "minute")
 
 
-async def _facts(context: Context) -> PageContext:
-    waits, settings = await operator_figures.backlog(context.pool, context.now()), context.settings
+async def _facts(context: Context, every: LivingNodes) -> PageContext:
+    waits, settings = await operator_figures.backlog(every, context.now()), context.settings
     clock = when(context.now())
     ahead = context.now() - utc_now()
     if settings.sandbox and ahead > timedelta(minutes=1):
@@ -87,10 +88,10 @@ async def _database_clock(context: Context) -> str:
     return f"{seconds:.3f} seconds {'ahead of' if at > after else 'behind'} this machine's; more than a second is worth a look"
 
 
-async def _rails(context: Context) -> PageContext:
+async def _rails(context: Context, every: LivingNodes) -> PageContext:
     cards, now = context.rails.card, context.now()
     active = cards.active.name
-    found = await rail_figures.figures(context.pool, active, now - DAY, now - LOOK_UP_AFTER)
+    found = await rail_figures.figures(every, active, now - DAY, now - LOOK_UP_AFTER)
     names = sorted({*found, *cards.by_name}, key=lambda name: (name != active, name))
     rows = [_rail(found.get(name, Figures(name)), name == active) for name in names]
     columns = [

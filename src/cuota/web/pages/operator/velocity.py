@@ -10,6 +10,7 @@ from starlette.responses import Response
 from cuota.core.operator.role import OperatorAction
 from cuota.core.risk.policy import Window
 from cuota.core.risk.signal import SignalKind
+from cuota.db.cluster.living import LivingNodes
 from cuota.db.risk.shared_signals import SharedSignal, shared
 from cuota.flows.context import Context
 from cuota.flows.risk.keep_policy import policy_in_force
@@ -39,7 +40,7 @@ async def velocity(request: Request, desk: OperatorDesk) -> Response:
     else:
         async with one_simulation:
             windows = (await policy_in_force(context)).velocity
-            sections = [await _kind(context, kind, getattr(windows, kind)) for kind in SignalKind]
+            sections = [await _kind(context, desk.every, kind, getattr(windows, kind)) for kind in SignalKind]
     shown: PageContext = {
         **common(
             request,
@@ -53,9 +54,9 @@ async def velocity(request: Request, desk: OperatorDesk) -> Response:
     return page(request, "operator/page.html", shown)
 
 
-async def _kind(context: Context, kind: SignalKind, limit: Window) -> PageContext:
+async def _kind(context: Context, every: LivingNodes, kind: SignalKind, limit: Window) -> PageContext:
     since = context.now() - timedelta(hours=limit.hours)
-    found = await shared(context.pool, kind, since, at_least(limit), MOST_SHOWN)
+    found = await shared(every, kind, since, at_least(limit), MOST_SHOWN)
     word = _WORDS[kind]
     hours = "1 hour" if limit.hours == 1 else f"{limit.hours} hours"
     columns = [

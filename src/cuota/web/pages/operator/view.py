@@ -86,6 +86,8 @@ def common(
         "merchant_name": f"{settings.brand_name}, operator",
         "tabs": [],
         "sections": [],
+        # The template reads this object when everything on the page has been read.
+        "every": desk.every,
         "errors": {},
         "values": {},
         "notice": _SAID.get(request.query_params.get("said", "")),

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from cuota.core.operator.role import OperatorAction, operator_may
 from cuota.core.refusal import Code, Refused
+from cuota.db.cluster.living import LivingNodes
 from cuota.flows.context import utc_now
 from cuota.flows.desk.sign_in import SESSION_LIFE
 from cuota.flows.desk.totp import WrongCode
@@ -46,11 +47,15 @@ OPERATOR_ERRORS = PageForm(
 
 @dataclass(frozen=True, slots=True)
 class OperatorDesk:
-    """A signed-in person of the operator. `form` has the fields of the form that the browser sent, `files` its files."""
+    """A signed-in person of the operator. `form` has the fields of the form that the browser sent, `files` its files.
+
+    Pages about all merchants read with `every`, so that they can be shown while a node of a cluster is down.
+    """
 
     visit: OperatorVisit
     form: dict[str, str]
     actor: OperatorActor
+    every: LivingNodes
     files: tuple[tuple[str, bytes], ...] = ()
 
     def may(self, action: OperatorAction) -> bool:
@@ -121,7 +126,7 @@ def allowed(
                 return _sign_in_first()
             if foreign is not None:
                 return foreign
-            desk = OperatorDesk(visit, form, _actor(request, visit))
+            desk = OperatorDesk(visit, form, _actor(request, visit), _every(request))
             if not all(map(desk.may, actions)):
                 return _not_allowed(request, desk)
             try:
@@ -149,7 +154,7 @@ def allowed_with_files(
             visit = await visit_of(request)
             if visit is None or not visit.signed_in:
                 return early(_sign_in_first())
-            desk = OperatorDesk(visit, {}, _actor(request, visit))
+            desk = OperatorDesk(visit, {}, _actor(request, visit), _every(request))
             if not all(map(desk.may, actions)):
                 return early(_not_allowed(request, desk))
             try:
@@ -161,7 +166,8 @@ def allowed_with_files(
                     visit = await visit_of(request)
                     if visit is None or not visit.signed_in:
                         return _sign_in_first()
-                    desk = OperatorDesk(visit, form.fields, _actor(request, visit), tuple(form.files))
+                    actor, files = _actor(request, visit), tuple(form.files)
+                    desk = OperatorDesk(visit, form.fields, actor, _every(request), files)
                     if not all(map(desk.may, actions)):
                         return _not_allowed(request, desk)
                     return await handler(request, desk)
@@ -176,6 +182,10 @@ def allowed_with_files(
 
 def _actor(request: Request, visit: OperatorVisit) -> OperatorActor:
     return OperatorActor(visit.person, seen_address(request))
+
+
+def _every(request: Request) -> LivingNodes:
+    return LivingNodes(service_of(request).context.pool)
 
 
 async def prove(request: Request, desk: OperatorDesk) -> dict[str, str]:

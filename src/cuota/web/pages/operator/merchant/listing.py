@@ -21,6 +21,7 @@ from cuota.db.operator.merchant_list import (
     MerchantState,
 )
 from cuota.db.pool import Pool
+from cuota.db.session import Session
 from cuota.web.ids import guid
 from cuota.web.pages.checkout.session import see_other
 from cuota.web.pages.desk.view import day_of
@@ -58,12 +59,12 @@ async def listed(request: Request, desk: OperatorDesk) -> Response:
     if (found_id := await _by_id(pool, asked.text)) is not None:
         return see_other(f"{MERCHANTS}/{found_id}")
     after = request.query_params.get("after", "")
-    found = await _page_of(pool, asked, after)
+    found = await _page_of(desk.every, asked, after)
     shown = found[:A_PAGE]
     # If all merchants are on the first page, their number is known without a count in the database.
     whole = not after and len(found) <= A_PAGE
-    count = len(found) if whole else await merchant_list.count(pool, asked)
-    checks = await merchant_list.to_check(pool, [each.merchant_id for each in shown])
+    count = len(found) if whole else await merchant_list.count(desk.every, asked)
+    checks = await merchant_list.to_check(desk.every, [each.merchant_id for each in shown])
     values: PageContext = {
         **common(request, desk, "Merchants", here=MERCHANTS),
         "sections": [_table(shown, checks, asked, _links(asked, after, found))],
@@ -101,12 +102,12 @@ async def _by_id(pool: Pool, text: str) -> UUID | None:
     return merchant_id if await merchant_list.read_one(pool, merchant_id) else None
 
 
-async def _page_of(pool: Pool, asked: MerchantQuery, after: str) -> list[ListedMerchant]:
+async def _page_of(session: Session, asked: MerchantQuery, after: str) -> list[ListedMerchant]:
     """Return one row more than fits on a page, if there is a next page."""
     if asked.sort is MerchantSort.NEWEST:
-        return await merchant_list.newest(pool, asked, position_of(after), A_PAGE + 1)
+        return await merchant_list.newest(session, asked, position_of(after), A_PAGE + 1)
     name = after[:LONGEST_TEXT] if after.isprintable() else ""
-    return await merchant_list.by_name(pool, asked, name, A_PAGE + 1)
+    return await merchant_list.by_name(session, asked, name, A_PAGE + 1)
 
 
 def _links(asked: MerchantQuery, after: str, found: list[ListedMerchant]) -> list[tuple[str, str]]:
