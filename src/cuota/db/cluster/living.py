@@ -11,7 +11,7 @@ from cuota.db.cluster.across import by_node
 from cuota.db.cluster.narrow import narrow
 from cuota.db.cluster.watch import unreachable
 from cuota.db.hosts import NodeLost
-from cuota.db.pool import Pool, Row
+from cuota.db.pool import GONE, Pool, Row
 
 T = TypeVar("T")
 # A statement that gets a list of merchants.
@@ -51,7 +51,8 @@ class LivingNodes:
         if self._living is None:
             try:
                 return await read(sql, *values)
-            except NodeLost:
+            except GONE:
+                # A lost session counts, too: the service closes a session on which Citus warns that a node has just died.
                 await self._look()
         return await read(*self._of_living(sql, values))
 
