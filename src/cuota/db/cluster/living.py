@@ -52,6 +52,8 @@ class LivingNodes:
             try:
                 return await read(sql, *values)
             except GONE:
+                if not self._pool.sharded:
+                    raise
                 # A lost session counts, too: the service closes a session on which Citus warns that a node has just died.
                 await self._look()
         return await read(*self._of_living(sql, values))
