@@ -53,8 +53,13 @@ def demo(
             process.wait(60)
 
 
-def test_a_demo_with_the_settings_of_production_starts_nothing_not_even_a_database(bare: Cuota) -> None:
-    done = bare("demo", "--port", str(free_port()), "--shop-port", str(free_port()), **PRODUCTION)
+@pytest.mark.parametrize(
+    "settings", [PRODUCTION, {"CUOTA_ENVIRONMENT": "production"}], ids=["complete", "incomplete"]
+)
+def test_a_demo_with_the_settings_of_production_starts_nothing_not_even_a_database(
+    bare: Cuota, settings: dict[str, str]
+) -> None:
+    done = bare("demo", "--port", str(free_port()), "--shop-port", str(free_port()), **settings)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "cuota: The demo runs only in the sandbox. Unset CUOTA_ENVIRONMENT.\n"
     assert not bare.data.exists()
@@ -126,11 +131,12 @@ def test_the_shop_ends_with_a_demo_that_is_killed(cuota: Cuota) -> None:
         assert gone(shop)
 
 
-def test_a_taken_port_of_the_shop_is_reported_before_anything_starts(cuota: Cuota) -> None:
+def test_a_taken_port_of_the_shop_is_reported_before_anything_starts(bare: Cuota) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        done = cuota("demo", "--port", str(free_port()), "--shop-port", str(taken.getsockname()[1]))
+        done = bare("demo", "--port", str(free_port()), "--shop-port", str(taken.getsockname()[1]))
     assert done.returncode == 1
     assert done.stdout == ""
     assert "Choose another --shop-port" in done.stderr
+    assert not bare.data.exists()

@@ -165,7 +165,8 @@ def demo(host: str, port: int, shop_port: int, workers: int, *, history: bool = 
             beside.append(subprocess.Popen([sys.executable, "-m", "cuota", "demo", "history"], env=made))
 
     # A production service must not run even for a moment: its jobs would charge cards.
-    if not config.load().sandbox:
+    # The other settings are not read yet: they would be reported as incomplete, and the key would be created.
+    if config.environment() != "sandbox":
         raise CannotServe("The demo runs only in the sandbox. Unset CUOTA_ENVIRONMENT.")
     # Check the shop's port before anything is started: the demo needs the shop.
     bind(host, shop_port, option="--shop-port").close()
