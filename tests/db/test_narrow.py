@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import asyncpg
@@ -12,7 +14,7 @@ from cuota.db.citus import MERCHANT, PLACES
 from cuota.db.cluster.narrow import narrow
 from support.db.across import ACROSS
 from support.db.filled import filled
-from support.db.statements import statements
+from support.db.statements import FOLDER, statements
 
 _SHARDED = {name for name, place in PLACES.items() if place == MERCHANT}
 _TABLE = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)\b(?! WHERE merchant_id = ANY \(\$99::uuid\[\]\)\))")
@@ -23,6 +25,25 @@ READS = {
     for name, sql in [*statements(), *filled()]
     if ACROSS.get(name, "").startswith("reads") and name not in _NOT_READ
 }
+# The functions that restrict their second argument if a node is down, and the names of their own parameters.
+_ACROSS = {"fetch_across", "find_one", "claim_across", "sweep"}
+_PASSED_ON = {"sql", "due", "find", "merchants"}
+
+
+def _restricted() -> Iterator[str]:
+    """Return the name of each constant of db that these functions get, as module._NAME."""
+    for file in FOLDER.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _ACROSS:
+                statement = node.args[1]
+                if isinstance(statement, ast.Name) and statement.id not in _PASSED_ON:
+                    yield f"{file.stem}.{statement.id}"
+
+
+def test_every_statement_that_may_be_restricted_is_tested_here() -> None:
+    names = set(_restricted())
+    assert len(names) > 20
+    assert names <= READS.keys()
 
 
 @pytest.mark.parametrize("name", READS)
@@ -36,8 +57,25 @@ async def test_every_restricted_statement_is_valid_and_takes_the_merchants_as_it
 ) -> None:
     owner = await asyncpg.connect(**own_database)
     for name, sql in READS.items():
-        values = len((await owner.prepare(sql)).get_parameters())
-        prepared = await owner.prepare(narrow(sql, values + 1))
-        kinds = [each.name for each in prepared.get_parameters()]
-        assert kinds[-1] == "uuid[]", name
+        before = await owner.prepare(sql)
+        values = len(before.get_parameters())
+        after = await owner.prepare(narrow(sql, values + 1))
+        assert [each.name for each in after.get_parameters()][-1] == "uuid[]", name
+        # The other values and the columns are the same.
+        assert after.get_parameters()[:-1] == before.get_parameters(), name
+        assert _columns(after) == _columns(before), name
     await owner.close()
+
+
+async def test_the_service_may_read_every_column_of_the_restricted_tables(
+    own_database: dict[str, Any],
+) -> None:
+    owner = await asyncpg.connect(**own_database)
+    await owner.execute("SET ROLE cuota_app")
+    for table in sorted(_SHARDED):
+        await owner.fetch(f"SELECT * FROM {table} LIMIT 0")
+    await owner.close()
+
+
+def _columns(prepared: Any) -> list[tuple[str, str]]:
+    return [(each.name, each.type.name) for each in prepared.get_attributes()]
