@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from cuota.core.payout.arrival import day_at_bank
 from cuota.db.payout import operator_list
 from cuota.db.vault import Vault
 from cuota.flows.context import Context
@@ -46,3 +47,26 @@ async def test_a_payout_to_an_account_of_another_key_is_listed_and_sent_by_a_mac
     assert await send_payouts(writes) == 1
     row = await payout_row(writes, payout_id)
     assert (row["status"], row["problem"]) == ("sent", None)
+
+
+async def test_after_days_without_the_key_the_payout_is_sent_for_a_day_to_come(own: Own) -> None:
+    at = own.context.now()
+
+    def now() -> datetime:
+        return at
+
+    writes, lacks = machine(own, now, NEW, OLD), machine(own, now, OLD)
+    merchant_id = own.merchant.merchant_id
+    async with own.owner() as owner:
+        await owner.execute("DELETE FROM bank_accounts WHERE merchant_id = $1", merchant_id)
+    payout_id = await make_payout(writes, merchant_id)
+    for tries in range(1, 20):
+        assert await send_payouts(lacks) == 1
+        row = await payout_row(lacks, payout_id)
+        assert (row["status"], row["problem"], row["tries"]) == ("created", UNREADABLE, tries)
+        assert timedelta(0) < row["try_at"] - at <= timedelta(hours=1)
+        at = row["try_at"] + timedelta(hours=6)
+    assert await send_payouts(writes) == 1
+    row = await payout_row(writes, payout_id)
+    assert (row["status"], row["problem"]) == ("sent", None)
+    assert row["released_arrival"] > day_at_bank(at)
