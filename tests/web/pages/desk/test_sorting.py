@@ -9,7 +9,7 @@ import pytest
 from cuota.core.desk.role import Role
 from cuota.db.desk import orders as listing
 from cuota.web.pages.desk import disputes, orders, payouts
-from support.disputes import disputed
+from support.disputes import captured, disputed
 from support.makers import Merchant
 from support.pages.staff import Staff
 from support.settlement_rows import Row, paid
@@ -182,3 +182,16 @@ async def test_disputes_are_sorted_by_time_amount_or_deadline(staff: Staff) -> N
     assert [known[each] for each in await seen("smallest")] == sorted(cents)
     assert (await seen("deadline"))[0] == ids[1]
     assert sorted(await seen("deadline")) == sorted(ids)
+
+
+@pytest.mark.parametrize("rows", ["dispute", "payout"])
+async def test_the_count_of_the_last_page_is_not_the_count_of_the_list(staff: Staff, rows: str) -> None:
+    if rows == "dispute":
+        for amount in (1000, 2000, 3000):
+            await disputed(staff.shop, await captured(staff.shop, "50.00"), amount)
+    else:
+        for cents in (100, 300, 200):
+            await paid(staff.shop, Row("capture", cents))
+    await staff.enter()
+    assert f"2 {rows}s on this page" in (await staff.open(f"/desk/{rows}s")).text
+    assert f"1 {rows} on this page" in (await staff.open(staff.page.link("Next page"))).text

@@ -96,6 +96,7 @@ async def disputes(request: Request, desk: Desk) -> Response:
             for each in shown
         ],
         "next": f"{DISPUTES}?{query}after={shown[-1].dispute.dispute_id}" if len(found) > A_PAGE else None,
+        "later": after is not None,
     }
     return page(request, "desk/disputes.html", values)
 

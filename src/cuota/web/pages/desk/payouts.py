@@ -85,6 +85,7 @@ async def payouts(request: Request, desk: Desk) -> Response:
         if await sorted_lists.leaves_out_payouts(context.pool, desk.merchant_id, sort, statuses)
         else None,
         "next": f"{_PAYOUTS}?{query}after={shown[-1].number}" if len(found) > A_PAGE else None,
+        "later": after is not None,
         "export": f"{_PAYOUTS}/export",
     }
     return page(request, "desk/payouts.html", values)
