@@ -274,3 +274,17 @@ async def test_a_link_says_that_a_payment_went_through_only_for_some_minutes_aft
     assert "went through" in (await consumer.open(f"{plan.path}{link}")).text
     async with service.clock.moved(minutes=16):
         assert "went through" not in (await consumer.open(f"{plan.path}{link}")).text
+
+
+async def test_a_link_says_that_a_payment_was_made_before_only_if_one_was_made(
+    service: Running, consumer: Consumer, shop: Merchant
+) -> None:
+    plan = await consumer.buy_at(shop, card=CARD_THAT_PAYS)
+    await consumer.enter()
+    assert "You already paid" not in (await consumer.open(f"{plan.path}?said=paid-before")).text
+    await consumer.open(f"{plan.path}/pay?number=2")
+    again = consumer.page
+    await consumer.send("pay")
+    async with service.clock.moved(minutes=16):
+        consumer.page = again
+        assert "You already paid this. Nothing was charged twice." in (await consumer.send("pay")).text

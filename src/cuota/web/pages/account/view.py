@@ -67,16 +67,23 @@ _LATELY = timedelta(minutes=15)
 
 
 def paid_lately(detail: PlanDetail, now: datetime) -> bool:
-    """Return whether a payment of the plan was made a few minutes ago. The first payment is part of the checkout."""
-    return any(receipt.installment > 1 and now - receipt.paid_at < _LATELY for receipt in detail.receipts)
+    """Return whether a payment of the plan was made a few minutes ago."""
+    return any(now - at < _LATELY for at in _paid_at(detail))
 
 
 def told(request: Request, detail: PlanDetail) -> tuple[str | None, str]:
     """Return the text about what just happened, with its tone; None if the query selects none, or one that is not true."""
     said = request.query_params.get("said", "")
-    if said in _AFTER_A_PAYMENT and not paid_lately(detail, service_of(request).context.now()):
+    untrue = said in _AFTER_A_PAYMENT and not paid_lately(detail, service_of(request).context.now())
+    # A form may be sent again long after its payment was made.
+    if untrue or (said == "paid-before" and not _paid_at(detail)):
         return None, "error"
     return TOLD.get(said, (None, "error"))
+
+
+def _paid_at(detail: PlanDetail) -> list[datetime]:
+    """Return the times of the payments that were made after the checkout, which includes the first payment."""
+    return [receipt.paid_at for receipt in detail.receipts if receipt.installment > 1]
 
 
 def key_of(notice: str | None) -> str:
