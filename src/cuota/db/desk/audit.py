@@ -28,10 +28,13 @@ _OF_ORDER = f"""SELECT {_COLUMNS} FROM audit_log WHERE merchant_id = $1 AND orde
     ORDER BY entry_id DESC LIMIT $3"""
 
 # What a person moved alone of an order: the entry is written before the money moves, with the totals before and after. The index of an
-# order's entries holds few rows. The entries of one reference are about one movement, which $7 leaves out.
-_ALONE = """SELECT coalesce(sum((after ->> $5)::numeric - (before ->> $5)::numeric), 0) * 100 AS cents FROM audit_log
+# order's entries holds few rows. A subject ends with the movement's reference, and all references have the length of $7. The entries of
+# one reference, for example after a double click, are about one movement: they count once, and those of $7 do not count.
+_ALONE = """SELECT coalesce(sum(m.amount), 0) * 100 AS cents FROM (
+    SELECT max((after ->> $5)::numeric - (before ->> $5)::numeric) AS amount FROM audit_log
     WHERE merchant_id = $1 AND order_id = $2 AND person_id = $3 AND action = $4 AND at > $6
-        AND right(subject, length($7::text)) <> $7::text"""
+        AND right(subject, length($7::text)) <> $7::text
+    GROUP BY right(subject, length($7::text))) m"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,9 @@ async def moved_alone(
     since: datetime,
     but: str,
 ) -> int:
-    """Return the cents by which a person's own entries of this action raised an order's total, without those that end with `but`."""
+    """Return the cents by which a person's own entries of this action raised an order's total, without those that end with `but`.
+
+    Entries whose last words, as long as `but`, are the same count once, with the highest amount.
+    """
     row = await session.fetchrow(_ALONE, merchant_id, order_id, person_id, action, total, since, but)
     return 0 if row is None else int(row["cents"])

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from uuid import UUID
 
 import pytest
 
 from cuota.core.desk.role import Role
-from cuota.db.desk import approvals
+from cuota.db.desk import approvals, audit
 from support.makers import Merchant
 from support.pages.second_person import captured, second_person_above
 from support.pages.staff import Staff
@@ -69,3 +70,26 @@ async def test_the_parts_of_another_order_another_kind_and_another_day_do_not_co
     async with staff.service.clock.moved(days=1):
         await staff.open(f"/desk/orders/{order['orderId']}/capture?amount=30.00")
         assert "The capture is done" in (await staff.press("capture", reason="the next day")).text
+
+
+async def test_a_double_click_counts_once(staff: Staff) -> None:
+    order = await staff.shop.approved()
+    await staff.enter(Role.SUPPORT)
+    path = f"/desk/orders/{order['orderId']}/capture"
+    await staff.open(f"{path}?amount=20.00")
+    action, held = staff.page.form("capture")
+    form = {**held, "reason": "a double click"}
+    pool = staff.service.context.pool
+    async with pool.session() as session, session.transaction():
+        # Both clicks write their entry, and then wait for the order.
+        await session.fetch("SELECT 1 FROM orders WHERE order_id = $1 FOR UPDATE", UUID(order["orderId"]))
+        clicks = [asyncio.ensure_future(staff.http.post(action, data=form)) for _ in range(2)]
+        while len(await audit.of_order(pool, staff.shop.merchant_id, UUID(order["orderId"]), 10)) < 2:
+            assert not any(each.done() for each in clicks)
+            await asyncio.sleep(0.01)
+    assert [(await each).status_code for each in clicks] == [303, 303]
+    assert await captured(staff, order) == 2000
+    page = await staff.open(f"{path}?amount=30.00")
+    assert "needs a second person" not in page.text
+    assert "The capture is done" in (await staff.press("capture", reason="up to the limit")).text
+    assert "needs a second person" in (await staff.open(f"{path}?amount=0.01")).text
