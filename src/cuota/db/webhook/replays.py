@@ -57,7 +57,8 @@ INSERT INTO deliveries
     FROM feed f CROSS JOIN known k
     WHERE f.merchant_id = $1 AND f.position > $4 AND f.position <= $5
     ORDER BY f.order_id, f.sequence ON CONFLICT DO NOTHING RETURNING 1"""
-# Sends the parked deliveries that were parked in a time, at most $5 of each receiver. They are found by the index deliveries_parked.
+# Sends the deliveries that were parked in a time, at most $5 of each receiver, and counts those that it found by the index
+# deliveries_parked. Another replay may send some of them while this one waits for their rows.
 _PARKED = f"""WITH known AS MATERIALIZED (
     SELECT w.endpoint_id, w.url FROM webhook_endpoints w WHERE w.merchant_id = $1 AND w.state <> 'deleted'
     ORDER BY w.endpoint_id FOR SHARE
@@ -72,12 +73,14 @@ _PARKED = f"""WITH known AS MATERIALIZED (
     FROM (SELECT order_id, receiver, sequence FROM first ORDER BY order_id, receiver, sequence) f CROSS JOIN LATERAL (
         SELECT d.order_id, d.receiver, d.sequence FROM deliveries d WHERE d.merchant_id = $1 AND d.order_id = f.order_id
             AND d.receiver = f.receiver AND d.sequence = f.sequence AND d.state = 'parked' LIMIT 1 FOR NO KEY UPDATE) d
+), sent AS (
+    UPDATE deliveries d SET state = 'pending', tries = 0, failed = 0, try_at = $2, settled_at = NULL, (url, host) = (
+            SELECT t.url, split_part(t.url, '/', 3) FROM (SELECT COALESCE((SELECT k.url FROM known k
+                WHERE k.endpoint_id = d.receiver), d.url) AS url) t)
+        FROM held h WHERE d.merchant_id = $1 AND d.order_id = h.order_id AND d.receiver = h.receiver
+            AND d.sequence = h.sequence
 )
-UPDATE deliveries d SET state = 'pending', tries = 0, failed = 0, try_at = $2, settled_at = NULL, (url, host) = (
-        SELECT t.url, split_part(t.url, '/', 3) FROM (SELECT COALESCE((SELECT k.url FROM known k
-            WHERE k.endpoint_id = d.receiver), d.url) AS url) t)
-    FROM held h WHERE d.merchant_id = $1 AND d.order_id = h.order_id AND d.receiver = h.receiver
-        AND d.sequence = h.sequence RETURNING 1"""
+SELECT count(*) AS found FROM first"""
 _PARK = f"""WITH {endpoints.FIRST_PENDING}
 UPDATE deliveries d SET state = 'parked', try_at = NULL, settled_at = $3, claimed_by = NULL
     FROM held h WHERE d.merchant_id = $1 AND d.order_id = h.order_id AND d.receiver = $2 AND d.sequence = h.sequence
@@ -111,9 +114,12 @@ async def send_again(
 
 
 async def send_parked(session: Session, merchant_id: UUID, now: datetime, since: datetime) -> int:
-    """Send again some deliveries that were parked after `since`, until `now`. Return how many; 0 when there are no more."""
-    asked = (merchant_id, now, since, now, POSITIONS_AT_ONCE)
-    return len(await session.fetch(_PARKED, *asked))
+    """Send again some deliveries that were parked after `since`, until `now`. Return how many there were; 0 when there are no more.
+
+    Another call may have sent some of them at the same moment.
+    """
+    row = await session.fetchrow(_PARKED, merchant_id, now, since, now, POSITIONS_AT_ONCE)
+    return 0 if row is None else int(row["found"])
 
 
 async def park(session: Session, merchant_id: UUID, receiver: UUID, now: datetime) -> int:

@@ -73,7 +73,10 @@ async def replay(
 
 
 async def replay_parked(context: Context, merchant_id: UUID, cause: Cause) -> int:
-    """Send again what was parked within PARKED_FOR, to all receivers, and return how many deliveries. The audit log is written first."""
+    """Send again what was parked within PARKED_FOR, to all receivers, and return how many deliveries. The audit log is written first.
+
+    The count includes deliveries that another call sends at the same moment.
+    """
     note = AuditNote("webhooks.replay", f"Deliveries parked in the last {PARKED_FOR.days} days", cause.reason)
     await record(context, merchant_id, cause.actor, note)
     now, replayed = context.now(), 0
