@@ -51,8 +51,11 @@ async def paid_off(own: Own) -> None:
         own.service.clock.ahead += timedelta(days=1)
         while await settle_due_orders(own.context) + await return_due_money(own.context):
             pass
-    while await send_messages(own.context):
-        pass
+    # A reminder of the night waits for the morning.
+    for hours in (0, 12):
+        own.service.clock.ahead += timedelta(hours=hours)
+        while await send_messages(own.context):
+            pass
 
 
 async def everything(own: Own) -> str:
