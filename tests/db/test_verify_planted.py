@@ -108,3 +108,15 @@ async def test_a_planted_row_is_found_and_named(own: Own, what: str) -> None:
             assert not tag.endswith(" 0"), f"{statement} altered nothing: {tag}"
     found = (await verify(own.context.pool)).disagreements
     assert any(each.row.startswith(named) for each in found), found
+
+
+async def test_the_last_approval_of_an_early_release_says_nothing_about_the_consumer(own: Own) -> None:
+    """During its upgrade, an early release approved the second try of an order, and stored no consumer with the decision."""
+    await own.merchant.approved()
+    async with own.owner() as owner:
+        await owner.execute("SET session_replication_role = replica")
+        await owner.execute("UPDATE decisions SET consumer_id = NULL")
+        first = {"decision_id": NOBODY, "consumer_id": NOBODY, "decided_at": "2020-01-01T00:00:00Z"}
+        await owner.execute(copied("decisions", **first))
+    found = (await verify(own.context.pool)).disagreements
+    assert [each.row for each in found] == ["decisions"], found

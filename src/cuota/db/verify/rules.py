@@ -287,10 +287,10 @@ def _decided(facts: dict[str, Any]) -> Disagreements:
         yield "decisions", f"{said} approved the order, but the first installment was charged {asked} times"
     if any(not approved for approved, *_ in made) and facts["status"] != "Declined":
         yield "decisions", f"a decision declined the order, but the order is {facts['status']}"
-    approvers = [consumer for approved, *_, consumer in made if approved and consumer is not None]
     # What a consumer owes is read by the consumer of the plans. An early release stored no consumer with a decision.
-    if approvers and facts["agreed"] and not facts["erased"] and facts["consumer_id"] != approvers[-1]:
-        yield "plans.consumer_id", f"is {facts['consumer_id']}, the decision was about {approvers[-1]}"
+    approver = next((consumer for approved, *_, consumer in reversed(made) if approved), None)
+    if approver and facts["agreed"] and not facts["erased"] and facts["consumer_id"] != approver:
+        yield "plans.consumer_id", f"is {facts['consumer_id']}, the decision was about {approver}"
     for number, (_, amount, intact, *_) in enumerate(made, start=1):
         if not intact:
             yield f"decisions {number}", "its inputs were changed after it was made"
