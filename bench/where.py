@@ -1,5 +1,5 @@
-"""`python -m bench.where`: shows how the time of a creation, a read and a capture is spent, in PostgreSQL and in the
-web process.
+"""`python -m bench.where`: shows how the time of a creation, a read, a capture and a refund is spent, in PostgreSQL and in
+the web process.
 
 Uses Debian's PostgreSQL with pg_stat_statements and auto_explain (apt-get install postgresql-15), 32 clients and one
 web worker; py-spy, from .venv/peers, profiles the worker. Each of these tools costs time itself, so only shares are
@@ -24,9 +24,12 @@ from bench import debian, peers, report, seed, service, where_plans
 from bench.__main__ import temporary
 from bench.client import LoadJob, drive
 from bench.debian import Elsewhere
+from bench.work import CAPTURED_PREFIX, ONCE
 
-WORKS = ("create", "read", "capture")
-CLIENTS, SECONDS, POOL = 32, 4.0, 40_000
+WORKS = ("create", "read", "capture", "refund")
+CLIENTS, SECONDS, POOL = 32, 4.0, 120_000
+# Each of the three loads of each operation uses other orders.
+SHARES = 3 * len(WORKS)
 FILE = Path(__file__).parent / "WHERE.md"
 LIBRARIES = {"uvicorn", "starlette", "asyncpg", "prometheus_client"}
 SPY = peers.PYTHON.with_name("py-spy")
@@ -51,6 +54,8 @@ def main() -> None:
             bench = WhereRun(place, service.token(place, made), web[0])
             model = seed.approved_order(place.url, bench.token)
             asyncio.run(seed.fill(where, UUID(made["merchantId"]), model, POOL))
+            model = seed.captured_order(place.url, bench.token)
+            asyncio.run(seed.fill(where, UUID(made["merchantId"]), model, POOL, CAPTURED_PREFIX))
             parts = [part for number, work in enumerate(WORKS) for part in look(bench, work, number, folder)]
     head = f"# Where the time goes\n\n{report.measured_by('python -m bench.where')}; {CLIENTS} clients, one web worker, Debian's PostgreSQL 15.\n"
     FILE.write_text("\n".join([head, *parts]))
@@ -59,12 +64,12 @@ def main() -> None:
 
 def look(bench: WhereRun, work: str, number: int, folder: Path) -> Iterable[str]:
     """One operation: its statements, their steps, and the profile of the web process."""
-    first = number * 3 * POOL // 9 + 2
+    first = number * 3 * POOL // SHARES + 2
 
     def load(turn: int) -> int:
         job = LoadJob(
-            work, bench.place.port, bench.token, CLIENTS, 0.3, SECONDS, first + turn * POOL // 9, POOL // 9,
-            cycle=work != "capture",
+            work, bench.place.port, bench.token, CLIENTS, 0.3, SECONDS, first + turn * POOL // SHARES, POOL // SHARES,
+            cycle=work not in ONCE,
         )  # fmt: skip
         return drive(job).answers
 
