@@ -177,7 +177,7 @@ async def test_a_developer_finds_a_refused_call_and_what_to_do(
     await page.goto(f"{base}/desk/requests")
     await page.get_by_label("Status").select_option("4")
     await page.get_by_role("button", name="Search").click()
-    await page.get_by_role("link", name="POST /order/{order_id}/capture").click()
+    await page.get_by_role("link", name="POST /order/{orderId}/capture").click()
     await expect(page.get_by_text('"merchantReference": "ship-1"')).to_be_visible()
     await page.get_by_role("link", name="What this error means").click()
     await expect(page).to_have_url(f"{base}/docs#capture_exceeds_authorized")
