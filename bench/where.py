@@ -27,7 +27,7 @@ from bench.debian import Elsewhere
 from bench.work import CAPTURED_PREFIX, ONCE
 
 WORKS = ("create", "read", "capture", "refund")
-CLIENTS, SECONDS, POOL = 32, 4.0, 120_000
+CLIENTS, SECONDS, POOL = 32, 4.0, 80_000
 # Each of the three loads of each operation uses other orders.
 SHARES = 3 * len(WORKS)
 FILE = Path(__file__).parent / "WHERE.md"

@@ -33,7 +33,9 @@ def explaining(where: dict[str, Any], folder: Path) -> Iterator[Callable[[], Pla
         with log.open() as file:
             file.seek(before)
             said = [json.loads(line).get("message", "") for line in file]
-        return [json.loads(text.partition("plan:\n")[2]) for text in said if "plan:\n" in text]
+        found = [json.loads(text.partition("plan:\n")[2]) for text in said if "plan:\n" in text]
+        # A session may have begun the statement before it read these settings. Its plan has no times.
+        return [each for each in found if "Actual Total Time" in each["Plan"]]
 
     _set(where, _ON)
     try:
