@@ -217,16 +217,16 @@ The service refuses requests beyond its capacity before it does any work for the
 
 How to read the tables:
 
-- Each request has a fixed time, whatever happens to earlier requests (open loop). Latency counts from that time. Ten equal
-  merchants send requests independently of each other. p50 and p99 count answers 200 within 2 seconds; later ones are "late".
-- Saturation is the most answers a second in any step of a ramp, which grows by a fifth, later by a twentieth, until less than
-  98 % are answered 200 (such a step is tried once more). The peak is the most answers a second in any step or level. Each step and
-  level takes {:g} seconds and begins when all events of the one before are published.
-- "Kept" is the share of the requests that were answered 200 in time. The last column: how far the generator was behind.
-- The service reads the head of every request before it refuses it: 35 microseconds, of which two system calls take 10. So refusals take
-  more of its time at a higher load. More workers share this cost; a proxy in front with a rate limit avoids it
+- Each request is sent at a scheduled time, no matter what happens to earlier requests (open loop). Latency is measured from that time. Ten
+  equal merchants send requests independently of each other. p50 and p99 count answers 200 within 2 seconds; later ones are "late".
+- Saturation is the highest number of answers a second in any step of a ramp. The load grows by 20 %, later by 5 %, until less than 98 % of
+  the requests are answered 200 (such a step is tried once more). The peak is the most answers a second in any step or level. Each step and
+  level takes {:g} seconds and begins when all events of the previous one are published.
+- "Kept" is the share of the requests that were answered 200 in time. The last column shows how late the generator was.
+- The service reads the head of every request before it refuses the request. This takes 35 microseconds, of which two system calls take 10. So
+  refusals take more of the service's time at a higher load. More workers share this cost; a proxy in front with a rate limit avoids it
   ([decisions/overload.md](decisions/overload.md)).
-- The generator runs on the same cores as the service and its PostgreSQL. At ten times saturation it uses much of them.
+- The generator runs on the same cores as the service and its PostgreSQL. At ten times saturation, the generator uses much of these cores.
 """
 
 
