@@ -157,13 +157,19 @@ async def test_every_page_of_the_shop_is_accessible_and_fits_the_screen(
     assert inspector.found == []
 
 
-async def test_the_focus_moves_to_the_summary_of_errors_whose_links_lead_to_the_fields(
-    open_tab: OpenTab, shop: Shop
-) -> None:
+async def _before_the_details(open_tab: OpenTab, shop: Shop) -> Page:
+    """Open a checkout, and go to the form for the consumer's details."""
     page = await open_tab()
     await page.goto((await shop.merchant.create())["redirectUrl"])
     await fill(page, phone="2125550142")
     await fill(page, code="123456")
+    return page
+
+
+async def test_the_focus_moves_to_the_summary_of_errors_whose_links_lead_to_the_fields(
+    open_tab: OpenTab, shop: Shop
+) -> None:
+    page = await _before_the_details(open_tab, shop)
     await fill(page, given_names="", email="nowhere")
     await expect(page.get_by_role("group", name="Please check")).to_be_focused()
     await page.keyboard.press("Tab")
@@ -228,10 +234,7 @@ async def test_only_a_field_with_an_error_is_red_not_one_that_has_the_focus(
 async def test_a_screen_reader_is_told_that_a_field_is_wrong_only_after_an_error(
     open_tab: OpenTab, shop: Shop
 ) -> None:
-    page = await open_tab()
-    await page.goto((await shop.merchant.create())["redirectUrl"])
-    await fill(page, phone="2125550142")
-    await fill(page, code="123456")
+    page = await _before_the_details(open_tab, shop)
     await expect(page.locator("#state")).to_be_visible()
     assert await _told_as_wrong(page) == []
     await fill(page, given_names="", email="nowhere")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from cuota.core.payout.arrival import day_at_bank
 from cuota.db.payout import operator_list
@@ -26,6 +27,15 @@ def machine(own: Own, now: Callable[[], datetime], *keys: bytes) -> Context:
     return with_bank(context, SandboxBankRail(context.settings.rails, context.pool, context.vault, now))
 
 
+async def two_machines(own: Own, now: Callable[[], datetime]) -> tuple[Context, Context, UUID]:
+    """Return a machine with both keys, one without the new key, and a payout to an account that is encrypted with the new key."""
+    writes, lacks = machine(own, now, NEW, OLD), machine(own, now, OLD)
+    merchant_id = own.merchant.merchant_id
+    async with own.owner() as owner:
+        await owner.execute("DELETE FROM bank_accounts WHERE merchant_id = $1", merchant_id)
+    return writes, lacks, await make_payout(writes, merchant_id)
+
+
 async def test_a_payout_to_an_account_of_another_key_is_listed_and_sent_by_a_machine_with_the_key(
     own: Own,
 ) -> None:
@@ -34,11 +44,7 @@ async def test_a_payout_to_an_account_of_another_key_is_listed_and_sent_by_a_mac
     def now() -> datetime:
         return at
 
-    writes, lacks = machine(own, now, NEW, OLD), machine(own, now, OLD)
-    merchant_id = own.merchant.merchant_id
-    async with own.owner() as owner:
-        await owner.execute("DELETE FROM bank_accounts WHERE merchant_id = $1", merchant_id)
-    payout_id = await make_payout(writes, merchant_id)
+    writes, lacks, payout_id = await two_machines(own, now)
     assert await send_payouts(lacks) == 1
     row = await payout_row(lacks, payout_id)
     assert (row["status"], row["problem"]) == ("created", UNREADABLE)
@@ -55,11 +61,7 @@ async def test_after_days_without_the_key_the_payout_is_sent_for_a_day_to_come(o
     def now() -> datetime:
         return at
 
-    writes, lacks = machine(own, now, NEW, OLD), machine(own, now, OLD)
-    merchant_id = own.merchant.merchant_id
-    async with own.owner() as owner:
-        await owner.execute("DELETE FROM bank_accounts WHERE merchant_id = $1", merchant_id)
-    payout_id = await make_payout(writes, merchant_id)
+    writes, lacks, payout_id = await two_machines(own, now)
     for tries in range(1, 20):
         assert await send_payouts(lacks) == 1
         row = await payout_row(lacks, payout_id)
