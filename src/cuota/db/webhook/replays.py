@@ -57,7 +57,7 @@ INSERT INTO deliveries
     FROM feed f CROSS JOIN known k
     WHERE f.merchant_id = $1 AND f.position > $4 AND f.position <= $5
     ORDER BY f.order_id, f.sequence ON CONFLICT DO NOTHING RETURNING 1"""
-# Sends the deliveries that were parked in a time, at most $5 of each receiver, and counts those that it found by the index
+# Sends the deliveries that were parked in a time, at most $4 of each receiver, and counts those that it found by the index
 # deliveries_parked. Another replay may send some of them while this one waits for their rows.
 _PARKED = f"""WITH known AS MATERIALIZED (
     SELECT w.endpoint_id, w.url FROM webhook_endpoints w WHERE w.merchant_id = $1 AND w.state <> 'deleted'
@@ -66,8 +66,8 @@ _PARKED = f"""WITH known AS MATERIALIZED (
     SELECT n.order_id, n.receiver, n.sequence
     FROM (SELECT k.endpoint_id AS receiver FROM known k UNION ALL SELECT '{OWN_ADDRESS}'::uuid) r CROSS JOIN LATERAL (
         SELECT p.order_id, p.receiver, p.sequence FROM deliveries p WHERE p.merchant_id = $1 AND p.receiver = r.receiver
-            AND p.state = 'parked' AND p.settled_at > $3 AND p.settled_at <= $4
-        ORDER BY p.receiver, p.settled_at, p.position LIMIT $5) n
+            AND p.state = 'parked' AND p.settled_at > $3 AND p.settled_at <= $2
+        ORDER BY p.receiver, p.settled_at, p.position LIMIT $4) n
 ), held AS MATERIALIZED (
     SELECT d.order_id, d.receiver, d.sequence
     FROM (SELECT order_id, receiver, sequence FROM first ORDER BY order_id, receiver, sequence) f CROSS JOIN LATERAL (
@@ -118,7 +118,7 @@ async def send_parked(session: Session, merchant_id: UUID, now: datetime, since:
 
     Another call may have sent some of them at the same moment.
     """
-    row = await session.fetchrow(_PARKED, merchant_id, now, since, now, POSITIONS_AT_ONCE)
+    row = await session.fetchrow(_PARKED, merchant_id, now, since, POSITIONS_AT_ONCE)
     return 0 if row is None else int(row["found"])
 
 
