@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import secrets
+import signal
 import sys
 from dataclasses import replace
 from types import FrameType
@@ -18,6 +19,11 @@ from .staff import is_loopback
 
 class Server(uvicorn.Server):
     """A server that stops once. A second Ctrl-C changes nothing, because stopping takes at most five seconds anyway."""
+
+    def handle_signals(self) -> None:
+        """Begin to stop at SIGTERM and Ctrl-C. These handlers stay: uvicorn removes its own while the event loop still ends."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self.handle_exit)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to stop. uvicorn's own handler would raise the signal again after the last response."""
@@ -52,6 +58,7 @@ def main() -> int:
             timeout_graceful_shutdown=5,
         )
     )
+    server.handle_signals()
     server.run()
     return 0 if server.started else 1
 

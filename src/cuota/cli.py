@@ -135,6 +135,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     gc.disable()
     try:
         options = make_parser(given[0] if given else "").parse_args(given)
+    except KeyboardInterrupt:
+        return 130
     finally:
         gc.enable()
     try:

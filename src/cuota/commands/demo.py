@@ -41,6 +41,7 @@ from cuota.flows.merchant.manage_merchants import (
 from cuota.flows.webhook.deliver_webhooks import live_secrets, live_signing
 from cuota.run import runtime
 from cuota.run.serve import CannotServe, bind, serve
+from cuota.run.signals import signals_held
 
 NAME = "Alder & Oak"
 SHOP_READY_SECONDS = 15.0
@@ -156,7 +157,8 @@ def demo(host: str, port: int, shop_port: int, workers: int, *, history: bool = 
         environment = _shop_environment(settings, credentials, shop_url, password)
         shop_command = [sys.executable, "-m", "cuota.commands.shop_process", str(os.getpid())]
         command = [*shop_command, "--host", host, "--port", str(shop_port)]
-        beside.append(subprocess.Popen(command, env=environment))  # noqa: S603
+        with signals_held():
+            beside.append(subprocess.Popen(command, env=environment))  # noqa: S603
         _wait_for_shop(beside[0], f"http://{url_host(own_address(host))}:{shop_port}")
         print(_welcome(settings, credentials, shop_url, password), flush=True)
         if history:

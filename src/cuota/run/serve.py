@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import errno
 import json
@@ -25,7 +24,7 @@ from cuota.db.embedded.server import EmbeddedFailed, open_embedded
 from cuota.flows.merchant.sandbox_account import give_test_accounts
 from cuota.run import runtime
 from cuota.run.metrics_folder import opened_metrics_folder
-from cuota.run.signals import STOPS, StopSignal, handle_signals, until_signal
+from cuota.run.signals import STOPS, StopSignal, handle_signals, run_until_signal
 from cuota.run.stopping import STOP_SECONDS
 from cuota.run.workers import ForkServer, WorkerProcess
 
@@ -146,7 +145,7 @@ def serve(
             stack.callback(fork_server.close)
             fork_server.start()
             where = stack.enter_context(runtime.database(settings))
-            policy = asyncio.run(until_signal(_prepared(settings, where, workers)))
+            policy = run_until_signal(lambda: _prepared(settings, where, workers))
             serving = Serving(settings, listeners, fork_server)
             stack.callback(serving.stop)
             for _ in range(workers):
@@ -161,7 +160,9 @@ def serve(
                 when_ready(settings)
             _keep_running(serving)
         except StopSignal:
-            # A second Ctrl-C while stopping changes nothing, because stopping takes a bounded time anyway.
+            pass
+        finally:
+            # A Ctrl-C while stopping changes nothing, because stopping takes a bounded time anyway.
             for number in STOPS:
                 signal.signal(number, signal.SIG_IGN)
     return 0

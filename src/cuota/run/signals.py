@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from functools import partial
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -46,29 +47,39 @@ def signals_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-async def until_signal(work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of the work. At one of these signals, cancel it and raise StopSignal.
+def run_until_signal(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine in a new event loop, and return its result. At one of these signals, cancel it and raise StopSignal.
 
-    A signal handler must not raise an exception inside an event loop: the loop could lose the exception, or break.
+    A signal handler must not raise an exception inside an event loop, nor while the loop is made or closed: the loop could lose the
+    exception, or break.
     """
-    loop, task, stopped = asyncio.get_running_loop(), asyncio.ensure_future(work), False
-    numbers = stop_signals()
+    stopped, cancel = False, _nothing
 
-    def stop() -> None:
+    def stop(_number: int, _frame: FrameType | None) -> None:
         nonlocal stopped
         stopped = True
-        task.cancel()
+        cancel()
 
-    for number in numbers:
-        loop.add_signal_handler(number, stop)
+    async def cancelable() -> T:
+        nonlocal cancel
+        loop, task = asyncio.get_running_loop(), asyncio.ensure_future(work())
+        cancel = partial(loop.call_soon_threadsafe, task.cancel)
+        if stopped:
+            task.cancel()
+        try:
+            return await task
+        finally:
+            cancel = _nothing
+
     try:
-        return await task
-    except (asyncio.CancelledError, Exception):
+        for number in stop_signals():
+            signal.signal(number, stop)
+        return asyncio.run(cancelable())
+    finally:
+        handle_signals()
         if stopped:
             raise StopSignal from None
-        raise
-    finally:
-        with signals_held():
-            for number in numbers:
-                loop.remove_signal_handler(number)
-            handle_signals()
+
+
+def _nothing() -> object:
+    return None
