@@ -119,7 +119,8 @@ def measure(bench: SlowRun, count: int) -> list[str]:
         worst = max(worst, p99)
     again, last = bench.row("none, again", None)
     say(last)
-    alone = (alone + again) / 2
+    # A pause of the machine in one of the two must not make the goal easier.
+    alone = min(alone, again)
     goal = "met" if worst <= 2 * alone else "**missed**"
     return [
         *lines,

@@ -40,6 +40,9 @@ _FAILING = f"""SELECT d.order_id, d.sequence, d.receiver, d.url, d.state, d.trie
     ORDER BY d.try_at, d.position LIMIT $2"""
 _FAILING_AT = _FAILING.replace(_RECEIVERS, "(SELECT $3::uuid AS receiver) r")
 _COUNT = f"""SELECT count(*) AS count FROM {_RECEIVERS} CROSS JOIN LATERAL (SELECT 1 {_OF_RECEIVER} LIMIT {MOST_COUNTED}) d"""
+_FAILING_RECEIVERS = (
+    f"SELECT r.receiver FROM {_RECEIVERS} CROSS JOIN LATERAL (SELECT 1 {_OF_RECEIVER} LIMIT 1) d"
+)
 # The same for deliveries whose last attempt failed. The index deliveries_parked contains only these.
 _PARKED_OF = """FROM deliveries n WHERE n.merchant_id = $1 AND n.receiver = r.receiver AND n.state = 'parked'
         AND n.settled_at > {since} ORDER BY n.receiver, n.settled_at DESC, n.position DESC"""
@@ -86,6 +89,11 @@ async def count_failing(session: Session, merchant_id: UUID) -> int:
     """Count the deliveries that have failed and will be retried, at most MOST_COUNTED for each receiver."""
     row = await session.fetchrow(_COUNT, merchant_id)
     return 0 if row is None else int(row["count"])
+
+
+async def failing_receivers(session: Session, merchant_id: UUID) -> set[UUID]:
+    """Return the receivers to which a delivery has failed and will be retried."""
+    return {row["receiver"] for row in await session.fetch(_FAILING_RECEIVERS, merchant_id)}
 
 
 async def parked(

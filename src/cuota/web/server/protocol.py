@@ -63,8 +63,7 @@ class BoundedProtocol(RefusingProtocol):
     _head_bytes = 0
     _message_bytes = 0
     _most_bytes, _body_ticks = MOST_MESSAGE_BYTES, BODY_TICKS  # for this body; `_allow_body` raises both
-    # The tick at which the current phase began: waiting, reading a head, reading a body, or closing.
-    _since = 0
+    _since = 0  # the tick at which this phase began: waiting, reading a head or a body, or closing
     _deaf = False  # reads nothing more, and closes when the earlier requests are answered
     _refused = _turned_away = False
     # The request that is being answered while others wait behind it. Without others it is `cycle`.
@@ -109,6 +108,7 @@ class BoundedProtocol(RefusingProtocol):
             self._answering.disconnected = True
             self._answering.message_event.set()
         self.pipeline.clear()
+        self._answering = self._held = None
         super().connection_lost(exc)
 
     def shutdown(self) -> None:

@@ -45,6 +45,14 @@ _ANSWERED = _answered()
 class RefusingProtocol(HttpToolsProtocol):
     """Asks the application's `refuse_at_once`, if it has one, before it starts a request."""
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Clean up after the connection closed.
+
+        Its requests refer to the connection. If it kept referring to them, only a garbage collection would free both.
+        """
+        super().connection_lost(exc)
+        self.cycle = self.scope = None  # type: ignore[assignment]
+
     def _refused_at_once(self) -> bool:
         """Answer the request whose head is complete if the application refuses it now. Return whether it was answered."""
         refuse: RefuseAtOnce | None = getattr(self.app, "refuse_at_once", None)

@@ -37,9 +37,25 @@ async def test_a_developer_sees_the_endpoints_and_the_failed_deliveries(staff: S
     await failed_event(staff.shop)
     await staff.enter(Role.DEVELOPER)
     page = await staff.open("/desk/webhooks")
-    for text in (DEAD, "stock", "Active", "order.created", "Failed once", "127.0.0.1:9"):
+    for text in (DEAD, "stock", "order.created", "Failed once", "127.0.0.1:9"):
         assert text in page.text, text
     assert "Failing webhooks 1" in (await staff.open("/desk")).text
+
+
+async def test_an_endpoint_with_failing_deliveries_is_failing_until_they_arrive(staff: Staff) -> None:
+    await failed_event(staff.shop)
+    await staff.shop.http.post("/webhook-endpoints", json={"url": f"{DEAD}/2", "description": "books"})
+    await staff.enter(Role.DEVELOPER)
+
+    page = await staff.open("/desk/webhooks")
+    for shown in ("stock Failing", "books Active"):
+        assert shown in page.text
+    assert "StatusFailing" in (await staff.open(page.link("/hook"))).text
+    await staff.service.context.pool.fetch(
+        "UPDATE deliveries SET state = 'delivered', try_at = NULL, settled_at = now() WHERE merchant_id = $1",
+        staff.shop.merchant_id,
+    )
+    assert "stock Active" in (await staff.open("/desk/webhooks")).text
 
 
 async def test_a_manual_replay_of_an_event_is_in_the_audit_log(staff: Staff) -> None:

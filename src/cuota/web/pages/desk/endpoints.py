@@ -108,7 +108,7 @@ async def _page(
     parked = await listing.parked(context.pool, desk.merchant_id, SHOWN, context.now(), found.endpoint_id)
     shown: PageContext = {
         **common(request, desk, "Webhook endpoint", here=WEBHOOKS),
-        "one": endpoint_row(found),
+        "one": endpoint_row(found, fails=bool(failing)),
         "old": when(old) if old else None,
         "paused": found.state == "paused",
         "may_change": desk.may(Action.CHANGE_WEBHOOKS),

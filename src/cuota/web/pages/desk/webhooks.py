@@ -25,8 +25,7 @@ from cuota.web.service import service_of
 
 SHOWN = 50
 WEBHOOKS = f"{PATH}/webhooks"
-# This takes the place of an event's id, which begins with evt_.
-ALL_PARKED = "parked"
+PARKED = f"{WEBHOOKS}/parked"
 # The word and the kind of each state that a delivery may have in a list.
 DELIVERY_STATES = {
     "pending": ("Waiting", "wait"),
@@ -48,10 +47,12 @@ async def webhooks_page(request: Request, desk: Desk, errors: dict[str, str] | N
     pool = context.pool
     registered = await endpoints.read_all(pool, desk.merchant_id)
     failing = await webhooks.failing(pool, desk.merchant_id, SHOWN)
+    # The list of failing deliveries ends at SHOWN, and one endpoint may fill it.
+    fails = await webhooks.failing_receivers(pool, desk.merchant_id)
     parked = await webhooks.parked(pool, desk.merchant_id, SHOWN, context.now())
     shown: PageContext = {
         **common(request, desk, "Webhooks", here=WEBHOOKS),
-        "endpoints": [endpoint_row(each) for each in registered],
+        "endpoints": [endpoint_row(each, fails=each.endpoint_id in fails) for each in registered],
         "may_change": desk.may(Action.CHANGE_WEBHOOKS),
         "asks_code": not desk.fresh,
         "once": str(context.new_id()),
@@ -59,21 +60,24 @@ async def webhooks_page(request: Request, desk: Desk, errors: dict[str, str] | N
         "parked": [delivery_row(each) for each in parked],
         "most": SHOWN,
         "days": webhooks.PARKED_FOR.days,
-        "send_parked": f"{WEBHOOKS}/{ALL_PARKED}" if desk.may(Action.REPLAY_WEBHOOKS) else None,
+        "send_parked": PARKED if desk.may(Action.REPLAY_WEBHOOKS) else None,
     }
     if errors:
         return page(request, "desk/webhooks.html", failed(shown, errors, desk.form), status=400)
     return page(request, "desk/webhooks.html", shown)
 
 
-def endpoint_row(each: Endpoint) -> PageContext:
-    """Return the values of one endpoint."""
+def endpoint_row(each: Endpoint, *, fails: bool) -> PageContext:
+    """Return the values of one endpoint. `fails` is true if a delivery to it has failed and is retried."""
+    word, kind = each.state.capitalize(), "done" if each.state == "active" else "off"
+    if each.state == "active" and fails:
+        word, kind = "Failing", "bad"
     return {
         "address": f"{PATH}/endpoints/{each.endpoint_id}",
         "id": str(each.endpoint_id),
         "url": each.url,
         "about": each.description,
-        "state": {"word": each.state.capitalize(), "kind": "done" if each.state == "active" else "off"},
+        "state": {"word": word, "kind": kind},
         "since": when(each.created_at),
     }
 
@@ -134,10 +138,8 @@ async def event(request: Request, desk: Desk) -> Response:
 
 @allowed(Action.READ_WEBHOOKS, Action.REPLAY_WEBHOOKS)
 async def send_again(request: Request, desk: Desk) -> Response:
-    """Send one event again to each of its receivers, or all events that were parked lately."""
+    """Send one event again to each of its receivers."""
     name = request.path_params["event_id"]
-    if name == ALL_PARKED:
-        return await _send_parked(request, desk)
     context = service_of(request).context
     try:
         cause = Cause(desk.actor, "sent again by hand")
@@ -149,7 +151,9 @@ async def send_again(request: Request, desk: Desk) -> Response:
     return see_other(f"{WEBHOOKS}/{name}?said={'sent-again' if replayed else 'sent-nowhere'}")
 
 
-async def _send_parked(request: Request, desk: Desk) -> Response:
+@allowed(Action.READ_WEBHOOKS, Action.REPLAY_WEBHOOKS)
+async def send_parked(request: Request, desk: Desk) -> Response:
+    """Send all events again that were parked lately."""
     cause = Cause(desk.actor, "parked events sent again by hand")
     replayed = await replay_parked(service_of(request).context, desk.merchant_id, cause)
     return see_other(f"{WEBHOOKS}?said={'parked-again' if replayed else 'none-parked'}")
