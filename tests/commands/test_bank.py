@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from commands.test_merchants import create
+from commands.test_operate import sql
+from commands.test_payouts import a_payout
+from cuota.core.payout.calendar import next_business_day
 from support.bank.statements import BANK_FILES as FILES
 from support.bank.statements import booked, nacha_returns, statement
 from support.commands import Cuota
@@ -73,3 +78,29 @@ def test_the_bank_pays_on_business_days_only(cuota: Cuota, day: str, said: str) 
     done = cuota("bank", "make", "--effective", day, **FILES)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("years", "said"), [(-1, "is over: at the bank, today is"), (1, "is more than 30 days ahead")]
+)
+def test_a_file_for_a_day_that_is_over_or_far_away_is_refused(cuota: Cuota, years: int, said: str) -> None:
+    day = next_business_day(datetime.now(UTC).date() + timedelta(days=365 * years))
+    done = cuota("bank", "make", "--effective", day.isoformat(), **FILES)
+    assert done.returncode == 1
+    assert f"{day} {said}" in done.stderr
+    assert "No file was written." in done.stderr
+
+
+def test_a_payment_whose_account_cannot_be_decrypted_is_named_and_the_exit_code_is_1(cuota: Cuota) -> None:
+    merchant = create(cuota)
+    a_payout(cuota, merchant, 1, "created")
+    sql(
+        cuota,
+        """INSERT INTO bank_files.payments (payout_id, name, routing, account, amount, currency, ordered_at)
+        SELECT payout_id, 'A shop', decode(repeat('ab', 40), 'hex'), decode(repeat('ab', 40), 'hex'), amount, currency, now() FROM payouts""",
+    )
+    done = cuota("bank", "make", **FILES)
+    assert (done.returncode, done.stdout) == (1, "No file was written.\n")
+    assert "of 47.11 to A shop stays in the queue." in done.stderr
+    assert "Set CUOTA_SECRET_KEY_OLD to that key" in done.stderr
+    assert json.loads(cuota("bank", "make", "--json", **FILES).stdout) == []

@@ -6,14 +6,14 @@ import argparse
 import codecs
 import re
 import sys
-from collections.abc import Awaitable, Callable
-from datetime import date
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import date, timedelta
 from pathlib import Path
 from typing import TypeVar
 
 import asyncpg
 
-from cuota.commands.common import acting, changes, require_database, run, show
+from cuota.commands.common import acting, changes, one_line, require_database, run, show
 from cuota.commands.parsers import Add
 from cuota.core import money
 from cuota.core.expected_failure import ExpectedFailure
@@ -27,12 +27,20 @@ from cuota.core.payout.nacha_return import read_nacha_return
 from cuota.flows.afterwards import afterwards
 from cuota.flows.context import Context
 from cuota.flows.operator.log_action import OperatorNote, log_action
-from cuota.flows.payout.bank_files import make_files, record_report
-from cuota.rails.bank.file_books import BankFile
+from cuota.flows.payout.bank_files import MadeFiles, make_files, record_report
+from cuota.rails.bank.file_books import BankFile, QueuedPayment
 from cuota.rails.bank.files import FileBankRail
 from cuota.rails.load import NoSuchRail
 
 MOST_SHOWN = 100
+MOST_AHEAD = timedelta(days=30)
+"""How far ahead the day of a file may be."""
+TO_DO = (
+    "Their bank accounts are encrypted with a key that is not in CUOTA_SECRET_KEY or CUOTA_SECRET_KEY_OLD. Set CUOTA_SECRET_KEY_OLD to"
+    " that key, or use a machine that has it, and run cuota bank make again. If the key is lost, enter the merchant's account"
+    " again (cuota merchant bank NAME --routing N --account N): when it takes effect, cuota bank make stops this payment, and the next"
+    " payout pays it."
+)
 # The byte order marks of UTF-8 and UTF-16. Only XML begins with one.
 _MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
@@ -57,39 +65,69 @@ def _with(
     return run(go, note)
 
 
+class BadDay(ExpectedFailure):
+    """The bank cannot pay on this day. The text says why."""
+
+
 class NoSuchFile(ExpectedFailure):
     """There is no such file, or it cannot be read. The text says which."""
 
 
 def make(options: argparse.Namespace) -> int:
-    """`cuota bank make`: write every due file. A payment is put into only one file."""
+    """`cuota bank make`: write every due file. A payment is put into only one file. Exit 1 if an account cannot be decrypted."""
 
-    async def flow(context: Context, rail: FileBankRail) -> tuple[list[BankFile], int]:
-        effective: date = options.effective or next_business_day(day_at_bank(context.now()))
+    async def flow(context: Context, rail: FileBankRail) -> tuple[list[BankFile], MadeFiles]:
+        today = day_at_bank(context.now())
+        effective: date = options.effective or next_business_day(today)
+        _require_soon(effective, today)
         try:
-            numbers, stopped = await make_files(context, rail, effective)
+            result = await make_files(context, rail, effective)
         except BadCredit as bad:
             raise NoSuchRail(f"No file was written: {bad}.") from None
         except asyncpg.UniqueViolationError:
             raise NoSuchRail("Another command is writing a file. Try again shortly.") from None
-        made = await rail.books.files(max(len(numbers), 1))
-        found = [file for file in made if file.number in numbers]
+        made = await rail.books.files(max(len(result.numbers), 1))
+        found = [file for file in made if file.number in result.numbers]
         for each in found:
             # The numbers are known only now. The entry of the command itself was written before.
             with afterwards("bank.made in the operator's log"):
                 await log_action(context, acting(), _made(each))
-        return found, stopped
+        return found, result
 
-    made, stopped = _with(flow, changes("bank.make", "files for the bank", effective=options.effective))
-    lines = [_line(file) for file in made] or ["No payment waits for a file."]
+    made, result = _with(flow, changes("bank.make", "files for the bank", effective=options.effective))
+    nothing = "No payment waits for a file." if not result.unreadable else "No file was written."
+    lines = [_line(file) for file in made] or [nothing]
     if made:
         lines.append(f"Print a file with: cuota bank file {made[0].number} > FILE")
-    if stopped:
+    if result.stopped:
         lines.append(
-            f"{stopped} payments were stopped, because their payouts are held (see Payouts to release) or their account was replaced."
+            f"{result.stopped} payments were stopped, because their payouts are held (see Payouts to release) or their account was replaced."
         )
     show(options, [_facts(file) for file in made], lines)
-    return 0
+    for line in _unreadable(result.unreadable):
+        print(line, file=sys.stderr)
+    return 1 if result.unreadable else 0
+
+
+def _require_soon(effective: date, today: date) -> None:
+    """Raise BadDay for a day that must be a typing error. A file cannot be made again, and NACHA payments of the past count as paid."""
+    if effective < today:
+        raise BadDay(f"{effective} is over: at the bank, today is {today}. No file was written.")
+    if effective > today + MOST_AHEAD:
+        raise BadDay(
+            f"{effective} is more than {MOST_AHEAD.days} days ahead: at the bank, today is {today}. No file was written."
+        )
+
+
+def _unreadable(payments: Sequence[QueuedPayment]) -> list[str]:
+    if not payments:
+        return []
+    shown = [
+        f"Payout {each.payout_id} of {money.text_of(each.amount)} to {one_line(each.name)} stays in the queue."
+        for each in payments[:MOST_SHOWN]
+    ]
+    more = [f"And {len(payments) - MOST_SHOWN} more."] if len(payments) > MOST_SHOWN else []
+    return [*shown, *more, TO_DO]
 
 
 def files(options: argparse.Namespace) -> int:

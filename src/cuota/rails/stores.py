@@ -38,7 +38,7 @@ class RailVault(Protocol):
         ...
 
     def decrypt(self, stored: bytes, bound_to: str) -> str:
-        """Return the text that was encrypted for the same row."""
+        """Return the text that was encrypted for the same row. Raises ExpectedFailure if this process has no key for it."""
         ...
 
     def hash(self, use: str, text: str) -> bytes:

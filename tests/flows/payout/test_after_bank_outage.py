@@ -14,7 +14,7 @@ from cuota.core.payout.bank_order import Originator
 from cuota.db.payout import listing, operator_list
 from cuota.db.webhook import events
 from cuota.flows.context import Context
-from cuota.flows.payout.bank_files import make_files
+from cuota.flows.payout.bank_files import MadeFiles, make_files
 from cuota.flows.payout.change_bank_account import change_bank_account
 from cuota.flows.payout.days import days_now
 from cuota.flows.payout.send_payouts import send_payouts
@@ -161,7 +161,7 @@ async def test_a_payout_that_waited_days_for_its_file_arrives_on_the_day_of_the_
     payout_id = await days.payout()
     await send_payouts(context)
     days.at += timedelta(days=7)
-    assert await make_files(context, rail, NEXT_TUESDAY) == ([1], 0)
+    assert await make_files(context, rail, NEXT_TUESDAY) == MadeFiles([1], 0, [])
     await send_payouts(context)
     assert (await payout_row(context, payout_id))["status"] == "sent"
     assert await days.arrival(payout_id) == NEXT_TUESDAY
@@ -256,7 +256,7 @@ async def test_a_payment_to_a_replaced_account_does_not_get_into_a_file(days: Da
     await send_payouts(context)
     await change_bank_account(context, days.merchant_id, CHANGED["returned"])
     days.at += timedelta(days=7)
-    assert await make_files(context, rail, NEXT_TUESDAY) == ([], 1)
+    assert await make_files(context, rail, NEXT_TUESDAY) == MadeFiles([], 1, [])
     await send_payouts(context)
     assert (await payout_row(context, payout_id))["status"] == "returned"
     assert await rail.books.queued() == []

@@ -43,7 +43,9 @@ class FileBank:
         self.context = with_bank(replace(context, now=lambda: self.at), self.rail)
 
     async def make(self) -> tuple[list[int], int]:
-        return await make_files(self.context, self.rail, DAY)
+        made = await make_files(self.context, self.rail, DAY)
+        assert made.unreadable == []
+        return made.numbers, made.stopped
 
     async def returned(self, payout_id: UUID, kind: str) -> Reported:
         """Return the bank's report that this payment came back."""

@@ -3,16 +3,20 @@
 A payment is in only one file; a file is stored before it is sent.
 
 Every step is one statement, so a process that dies leaves a step either done or not begun. If a process dies between claiming
-the payments and writing the file, the next call writes a file with the same number and the same payments, for its own days.
+the payments and writing the file, the next call writes a file with the same number and the same payments, for its own days. Before
+that, a payment may be taken out of the file again. Each change of an unwritten file gives it a later `made_at`, so a process that has
+read it before does not write it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from typing import Any
 from uuid import UUID
 
+from cuota.core.expected_failure import ExpectedFailure
 from cuota.core.payout.bank_order import Credit, Originator
 from cuota.core.payout.bank_report import Reported
 from cuota.core.payout.nacha import MOST_CENTS, MOST_FILE_CENTS, nacha_file
@@ -36,16 +40,26 @@ _FIND = """SELECT p.amount, p.file_number, p.paid_at, p.returned_at, p.reason, f
     FROM bank_files.payments p LEFT JOIN bank_files.files f ON f.number = p.file_number WHERE p.payout_id = $1"""
 # The file's number is the primary key. If two commands run at once, one fails and claims nothing.
 # A file takes as many payments as its sum allows. The rest goes into the next file.
+# A file that lost all its payments before it was written is used first, so that the numbers have no gap.
 _CLAIM = """WITH waiting AS (
     SELECT p.payout_id FROM (
         SELECT payout_id, sum(amount) OVER (ORDER BY order_number) AS total FROM bank_files.payments
         WHERE file_number IS NULL AND amount <= $7 AND ($5::uuid[] IS NULL OR payout_id = ANY ($5)) ORDER BY order_number LIMIT $4
     ) q JOIN bank_files.payments p ON p.payout_id = q.payout_id
     WHERE q.total <= $6 AND p.file_number IS NULL ORDER BY p.order_number FOR UPDATE OF p
-), made AS (
+), unused AS MATERIALIZED (
+    SELECT f.number, f.made_at FROM bank_files.files f WHERE f.content IS NULL
+        AND NOT EXISTS (SELECT FROM bank_files.payments p WHERE p.file_number = f.number) ORDER BY f.number LIMIT 1
+), again AS (
+    UPDATE bank_files.files f SET format = $1, made_at = greatest($2, f.made_at + interval '1 microsecond'), effective = $3 FROM unused
+    WHERE f.number = unused.number AND f.made_at = unused.made_at AND f.content IS NULL AND EXISTS (SELECT FROM waiting)
+    RETURNING f.number
+), new AS (
     INSERT INTO bank_files.files (number, format, made_at, effective)
     SELECT coalesce((SELECT max(number) FROM bank_files.files), 0) + 1, $1, $2, $3
-    WHERE EXISTS (SELECT FROM waiting) RETURNING number
+    WHERE EXISTS (SELECT FROM waiting) AND NOT EXISTS (SELECT FROM again) RETURNING number
+), made AS (
+    SELECT number FROM again UNION ALL SELECT number FROM new
 )
 UPDATE bank_files.payments p SET file_number = made.number FROM made, waiting WHERE p.payout_id = waiting.payout_id"""
 _UNWRITTEN = (
@@ -55,8 +69,17 @@ _PAYMENTS = """SELECT payout_id, order_number, name, routing, account, amount, c
     WHERE file_number = $1 ORDER BY order_number"""
 # A file that an earlier command left unwritten was not sent, so its days may still change. Without this, a command that finishes the file
 # days later would ask the bank to pay in the past, and a NACHA payment would count as paid before its file is sent.
-_RENEW = "UPDATE bank_files.files SET made_at = $1, effective = $2 WHERE content IS NULL AND effective < $2"
-# The days must still be those of the text: another command may have renewed them.
+_RENEW = """UPDATE bank_files.files SET made_at = greatest($1, made_at + interval '1 microsecond'), effective = $2
+    WHERE content IS NULL AND effective < $2"""
+# The update of the file waits for a command that is writing it, and afterwards finds its content. The other way around, that command finds
+# another `made_at`, and writes nothing.
+_PUT_BACK = """WITH unwritten AS (
+    UPDATE bank_files.files f SET made_at = f.made_at + interval '1 microsecond' WHERE f.content IS NULL
+        AND EXISTS (SELECT FROM bank_files.payments p WHERE p.file_number = f.number AND p.payout_id = ANY ($1)) RETURNING f.number
+)
+UPDATE bank_files.payments p SET file_number = NULL FROM unwritten
+    WHERE p.file_number = unwritten.number AND p.payout_id = ANY ($1)"""
+# The file must still be as it was read: another command may have renewed its days, or taken a payment out of it.
 _WRITE = """UPDATE bank_files.files SET content = $2
     WHERE number = $1 AND content IS NULL AND made_at = $3 AND effective = $4"""
 _FILES = """SELECT f.number, f.format, f.made_at, f.effective, count(p.payout_id) AS payments,
@@ -66,7 +89,10 @@ _FILES = """SELECT f.number, f.format, f.made_at, f.effective, count(p.payout_id
 _CONTENT = "SELECT content FROM bank_files.files WHERE number = $1 AND content IS NOT NULL"
 _WAITING = """SELECT count(*) AS payments, coalesce(sum(amount), 0)::bigint AS amount FROM bank_files.payments
     WHERE file_number IS NULL"""
-_QUEUED = "SELECT payout_id FROM bank_files.payments WHERE file_number IS NULL"
+# Also the payments of a file that is not written yet: no bank has seen them.
+_QUEUED = """SELECT payout_id, order_number, name, routing, account, amount, currency FROM bank_files.payments WHERE file_number IS NULL
+    UNION ALL SELECT p.payout_id, p.order_number, p.name, p.routing, p.account, p.amount, p.currency
+    FROM bank_files.files f JOIN bank_files.payments p ON p.file_number = f.number WHERE f.content IS NULL ORDER BY order_number"""
 _WITHDRAW = (
     "DELETE FROM bank_files.payments WHERE file_number IS NULL AND payout_id = ANY ($1) RETURNING payout_id"
 )
@@ -97,6 +123,16 @@ class Ordered:
     paid_at: datetime | None
     returned_at: datetime | None
     reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedPayment:
+    """A payment that no written file has, in cents. `readable`: this process can decrypt its account."""
+
+    payout_id: UUID
+    name: str
+    amount: int
+    readable: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,37 +197,51 @@ class FileBooks:
             made += await self._write()
         return made
 
-    async def queued(self) -> list[UUID]:
-        """Return the payments that wait for the next file."""
-        return await self._ids(_QUEUED)
+    async def queued(self) -> list[QueuedPayment]:
+        """Return the payments that no written file has."""
+        return [
+            QueuedPayment(row["payout_id"], row["name"], row["amount"], self._credit(row) is not None)
+            for row in await self._books.fetch(_QUEUED)
+        ]
+
+    async def put_back(self, payout_ids: Sequence[UUID]) -> None:
+        """Take these payments out of files that are not written yet, so that they wait for the next file."""
+        await self._books.execute(_PUT_BACK, payout_ids)
 
     async def withdraw(self, payout_ids: Sequence[UUID]) -> list[UUID]:
         """Take these payments out of the queue, and return them. A payment that is in a file stays there."""
         return await self._ids(_WITHDRAW, payout_ids)
 
     async def _write(self) -> list[int]:
+        """Write the claimed files, and return their numbers.
+
+        A file with a payment that this process cannot decrypt is left to the machine that claimed it.
+        """
         written = []
         for row in await self._books.fetch(_UNWRITTEN):
             number = row["number"]
-            payments = [
-                Credit(
-                    each["payout_id"],
-                    each["order_number"],
-                    each["name"],
-                    self._vault.decrypt(each["routing"], _bound(each["payout_id"])),
-                    self._vault.decrypt(each["account"], _bound(each["payout_id"])),
-                    each["amount"],
-                    each["currency"],
-                )
-                for each in await self._books.fetch(_PAYMENTS, number)
-            ]
+            payments = [self._credit(each) for each in await self._books.fetch(_PAYMENTS, number)]
+            readable = [each for each in payments if each is not None]
+            if not readable or len(readable) < len(payments):
+                continue
             text = FORMATS[row["format"]](
-                self._originator, payments, number, row["made_at"], row["effective"]
+                self._originator, readable, number, row["made_at"], row["effective"]
             )
             sealed = self._vault.encrypt(text, f"bank-file:{number}")
             await self._books.execute(_WRITE, number, sealed, row["made_at"], row["effective"])
             written.append(number)
         return written
+
+    def _credit(self, row: Mapping[str, Any]) -> Credit | None:
+        """Return a payment, or None if no key of this process fits."""
+        bound = _bound(row["payout_id"])
+        try:
+            routing, account = (self._vault.decrypt(row[name], bound) for name in ("routing", "account"))
+        except ExpectedFailure:
+            return None
+        return Credit(
+            row["payout_id"], row["order_number"], row["name"], routing, account, row["amount"], row["currency"]
+        )  # fmt: skip
 
     async def files(self, most: int) -> list[BankFile]:
         """Return the latest files."""
