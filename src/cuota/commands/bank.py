@@ -76,7 +76,7 @@ class NoSuchFile(ExpectedFailure):
 def make(options: argparse.Namespace) -> int:
     """`cuota bank make`: write every due file. A payment is put into only one file. Exit 1 if an account cannot be decrypted."""
 
-    async def flow(context: Context, rail: FileBankRail) -> tuple[list[BankFile], MadeFiles]:
+    async def flow(context: Context, rail: FileBankRail) -> tuple[list[BankFile], MadeFiles, int]:
         today = day_at_bank(context.now())
         effective: date = options.effective or next_business_day(today)
         _require_soon(effective, today)
@@ -87,21 +87,30 @@ def make(options: argparse.Namespace) -> int:
         except asyncpg.UniqueViolationError:
             raise NoSuchRail("Another command is writing a file. Try again shortly.") from None
         made = await rail.books.files(max(len(result.numbers), 1))
-        found = [file for file in made if file.number in result.numbers]
-        for each in found:
+        for each in (file for file in made if file.number in result.numbers):
             # The numbers are known only now. The entry of the command itself was written before.
             with afterwards("bank.made in the operator's log"):
                 await log_action(context, acting(), _made(each))
-        return found, result
+        waiting, _ = await rail.books.waiting()
+        return made, result, waiting - len(result.unreadable)
 
-    made, result = _with(flow, changes("bank.make", "files for the bank", effective=options.effective))
-    nothing = "No payment waits for a file." if not result.unreadable else "No file was written."
-    lines = [_line(file) for file in made] or [nothing]
+    latest, result, waiting = _with(
+        flow, changes("bank.make", "files for the bank", effective=options.effective)
+    )
+    made = [file for file in latest if file.number in result.numbers]
+    nothing = "No file was written." if waiting > 0 or result.unreadable else "No payment waits for a file."
+    # A command that was killed may have written a file that nobody has sent to the bank.
+    before = [f"The latest file is {_line(file)}" for file in latest]
+    lines = [_line(file) for file in made] or [nothing, *before]
     if made:
         lines.append(f"Print a file with: cuota bank file {made[0].number} > FILE")
     if result.stopped:
         lines.append(
             f"{result.stopped} payments were stopped, because their payouts are held (see Payouts to release) or their account was replaced."
+        )
+    if waiting > 0:
+        lines.append(
+            f"{waiting} payments wait for a later file. See why with: cuota payouts --status created"
         )
     show(options, [_facts(file) for file in made], lines)
     for line in _unreadable(result.unreadable):
