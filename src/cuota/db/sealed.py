@@ -55,6 +55,7 @@ class Sealed:
         return [row[name] for name, _ in self.key]
 
 
+HASH_KEY = "public.hash_key"
 _MERCHANT = (("merchant_id", "uuid"),)
 _ENDPOINT = (("merchant_id", "uuid"), ("endpoint_id", "uuid"))
 _BANK_ACCOUNT = (("merchant_id", "uuid"), ("account_id", "uuid"))
@@ -65,7 +66,7 @@ _DISPUTE_FILE = (("merchant_id", "uuid"), ("evidence_id", "uuid"), ("number", "s
 # Most stored responses contain no secret and are plain JSON objects.
 _NO_JSON = r"NOT (substring(body FROM 1 FOR 2) = '\x7b22' AND substring(body FROM length(body)) = '\x7d')"
 SEALED = (
-    Sealed("public.hash_key", (("single", "boolean"),), "sealed", "hash-key"),
+    Sealed(HASH_KEY, (("single", "boolean"),), "sealed", "hash-key"),
     Sealed("public.signing_keys", (("key_id", "text"),), "private_key", "signing-key:{key_id}"),
     Sealed("public.signing_keys_p256", (("key_id", "text"),), "private_key", "signing-key:{key_id}"),
     Sealed("public.merchants", _MERCHANT, "signing_secret", "signing-secret:{merchant_id}"),

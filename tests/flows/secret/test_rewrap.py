@@ -167,6 +167,21 @@ async def test_a_killed_rewrap_can_be_repeated_and_skips_the_finished_rows(
         await works(context, made)
 
 
+@pytest.mark.parametrize("writes", [1, 8, 20, 28])
+async def test_without_the_old_key_nothing_starts_on_a_database_that_a_killed_rewrap_left_half_done(
+    old: config.Settings, both: config.Settings, own_database: dict[str, Any], writes: int
+) -> None:
+    async with opened(old, own_database) as context:
+        await filled(context)
+    async with opened(both, own_database) as context:
+        dying = Dying(context.pool, writes)
+        with pytest.raises(Killed):
+            await rewrap(dying, context.vault, [(dying, place) for place in SEALED], lambda *_: None)
+    with pytest.raises(WrongKey, match="CUOTA_SECRET_KEY_OLD"):
+        async with opened(replace(both, old_secret_keys=()), own_database):
+            pass
+
+
 class Meanwhile(Dying):
     """A session that rotates a secret after each page of rows was read and before the page is written."""
 

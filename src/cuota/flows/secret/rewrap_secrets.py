@@ -15,7 +15,7 @@ from typing import TypeVar
 from cuota.core.refusal import Refused
 from cuota.db import sealed
 from cuota.db.pool import BUSY, GONE, Row
-from cuota.db.sealed import SESSION_NAME, Sealed
+from cuota.db.sealed import HASH_KEY, SESSION_NAME, Sealed
 from cuota.db.session import Session
 from cuota.db.vault import Vault, WrongKey
 
@@ -51,15 +51,17 @@ async def rewrap(
     """Encrypt every column in `places` with the current key. Each column comes with the session that may change it.
 
     `tell` is called with a column's name, the number of texts seen, and the total number.
+    The hash key is last: without its key no process starts. So an old key that is removed before the end is noticed at once.
     Nothing is written while a process with another key is connected, because it might not be able to read the new texts.
     """
     others = await sealed.other_sessions(session, vault.key_id)
     if others:
         return Rewrapped(vault.key_id, others=others)
     total = 0
+    ordered = sorted(places, key=lambda each: each[1].table == HASH_KEY)
     for _ in range(MOST_ROUNDS):
         found = Rewrapped(vault.key_id, rewrapped=total)
-        for by, place in places:
+        for by, place in ordered:
             await _column(by, vault, place, found, tell)
         total = found.rewrapped
         if not found.left:
