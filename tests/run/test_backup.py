@@ -223,3 +223,20 @@ def test_a_secret_key_from_the_settings_is_not_written_into_the_backup(
     given = bare_folder("restore", str(file), CUOTA_SECRET_KEY=key)
     assert given.returncode == 0, given.stderr
     assert "Small" in bare_folder("merchant", "list", CUOTA_SECRET_KEY=key).stdout
+
+
+def test_a_backup_from_the_middle_of_a_replacement_of_the_key_needs_both_keys(
+    kept: tuple[Cuota, Path], bare_folder: Cuota
+) -> None:
+    command, _ = kept
+    old = (command.data / "secret.key").read_text().strip()
+    new = "b3RoZXIga2V5IG9mIHRoaXJ0eS10d28gYnl0ZXMgISE="
+    both = {"CUOTA_SECRET_KEY": new, "CUOTA_SECRET_KEY_OLD": old}
+    file = command.data.parent / "between.cuota"
+    made = command("backup", str(file), **both)
+    assert "one also needs the older key" in made.stdout
+    done = bare_folder("restore", str(file), CUOTA_SECRET_KEY=new)
+    assert done.returncode == 1
+    assert "Set CUOTA_SECRET_KEY_OLD to that key" in done.stderr
+    assert not (bare_folder.data / "pg").exists()
+    assert bare_folder("restore", str(file), **both).returncode == 0

@@ -25,6 +25,10 @@ KEY_OUTSIDE = (
     "This file does not contain the secret key (CUOTA_SECRET_KEY), and you need the key to restore the file. Keep the key"
     " in another place."
 )
+OLD_KEY = (
+    "CUOTA_SECRET_KEY is being replaced: to restore this file, one also needs the older key (CUOTA_SECRET_KEY_OLD). After cuota keys"
+    " rewrap, make another backup."
+)
 LIVE = (
     "Before you start the service, stop the original service for good. Otherwise both charge the same cards and send the "
     "same webhooks. Also erase again every person who was erased after this backup."
@@ -53,6 +57,8 @@ def backup_database(options: argparse.Namespace) -> int:
         f"{options.file}: {size:,} bytes, {manifest.counts['orders']} orders as of {manifest.taken_at}.",
         KEY_INSIDE if manifest.has_key else KEY_OUTSIDE,
     ]
+    if manifest.old_probe:
+        lines.append(OLD_KEY)
     show(options, {"file": str(options.file), "bytes": size, **_facts(manifest)}, lines)
     return 0
 

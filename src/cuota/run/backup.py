@@ -26,6 +26,7 @@ from cuota.db.backup.programs import Programs, ended, programs_for
 from cuota.db.migrate import OnProgress
 from cuota.db.pool import UnsafeDatabase
 from cuota.db.vault import Vault
+from cuota.flows.secret.open_vault import BOUND_TO
 from cuota.run import runtime
 
 COUNTED = ("orders", "transfers", "movements", "events")
@@ -129,8 +130,16 @@ async def _facts(connection: asyncpg.Connection, settings: config.Settings, vaul
         # The names in this SQL are our own, so they need no quoting.
         "counts": {name: await connection.fetchval(f"SELECT count(*) FROM {name}") for name in COUNTED},
         "probe": vault.encrypt(PROBE, "backup").hex(),
+        "old_probe": await _old_probe(connection, vault, settings),
         "key": None if config.place().names_its_key else base64.b64encode(settings.secret_key) + b"\n",
     }
+
+
+async def _old_probe(connection: asyncpg.Connection, vault: Vault, settings: config.Settings) -> str:
+    """Return the probe of the key that the hash key still needs, or an empty text if that is the current key. Raises WrongKey."""
+    row = await connection.fetchrow("SELECT sealed FROM hash_key")
+    needed = settings.secret_key if row is None else vault.key_of(bytes(row["sealed"]), BOUND_TO)
+    return "" if needed == settings.secret_key else Vault(needed).encrypt(PROBE, "backup").hex()
 
 
 def _write(aside: Path, programs: Programs, snapshot: str, facts: dict[str, Any], told: OnProgress) -> None:

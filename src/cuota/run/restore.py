@@ -93,19 +93,23 @@ def _bring_key(packed: zipfile.ZipFile, manifest: Manifest, place: config.DataLo
 
 
 def _require_key(settings: config.Settings, manifest: Manifest) -> None:
-    try:
-        same = (
-            Vault(settings.secret_key, settings.old_secret_keys).decrypt(
-                bytes.fromhex(manifest.probe), "backup"
-            )
-            == PROBE
-        )
-    except WrongKey:
-        same = False
-    if not same:
+    vault = Vault(settings.secret_key, settings.old_secret_keys)
+    if not _opens(vault, manifest.probe):
         raise WrongKey(
             "CUOTA_SECRET_KEY is not the key with which this backup was made, so its secrets could not be decrypted."
         )
+    if manifest.old_probe and not _opens(vault, manifest.old_probe):
+        raise WrongKey(
+            "This backup was made while CUOTA_SECRET_KEY was being replaced, and some of its secrets need the older key. Set"
+            " CUOTA_SECRET_KEY_OLD to that key."
+        )
+
+
+def _opens(vault: Vault, probe: str) -> bool:
+    try:
+        return vault.decrypt(bytes.fromhex(probe), "backup") == PROBE
+    except WrongKey:
+        return False
 
 
 async def _fill(

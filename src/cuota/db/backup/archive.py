@@ -32,7 +32,8 @@ class Manifest:
 
     `counts` are the numbers of rows in each table at the moment of the backup. `roles` are the roles with rights in the database;
     a dump does not contain them, because roles belong to the server. `probe` is a text encrypted with the secret key, in
-    hexadecimal; only the right key decrypts it.
+    hexadecimal; only the right key decrypts it. During a replacement of the key, `old_probe` is the same for the old key, which the
+    stored secrets still need; otherwise it is empty, as in the files of earlier releases.
     """
 
     format: str
@@ -46,6 +47,7 @@ class Manifest:
     has_key: bool
     probe: str
     sha256: dict[str, str]
+    old_probe: str = ""
 
 
 @contextmanager
