@@ -40,6 +40,23 @@ def test_the_trial_balance_of_a_day_before_all_movements_is_empty(cuota: Cuota, 
 
 
 @pytest.mark.parametrize(
+    ("day", "before"),
+    [
+        ("2026-06-30", "2026-07-01T04:00:00.000Z"),
+        ("2026-12-31", "2027-01-01T05:00:00.000Z"),
+        # The clocks change on this day.
+        ("2026-03-08", "2026-03-09T04:00:00.000Z"),
+        ("2028-02-29", "2028-03-01T05:00:00.000Z"),
+    ],
+)
+def test_with_bank_time_the_day_ends_at_midnight_in_new_york_like_the_months_of_losses(
+    cuota: Cuota, shop: str, day: str, before: str
+) -> None:
+    done = cuota("books", "--as-of", day, "--bank-time", "--json")
+    assert json.loads(done.stdout)["before"] == before
+
+
+@pytest.mark.parametrize(
     ("options", "code", "said"),
     [
         (("merchant", "adjust", "NAME", "--amount", "0", "--reason", "x"), 1, "must not be zero"),
@@ -50,6 +67,8 @@ def test_the_trial_balance_of_a_day_before_all_movements_is_empty(cuota: Cuota, 
         (("merchant", "adjust", "Nobody", "--amount", "1", "--reason", "x"), 1, "Nobody"),
         (("books", "--as-of", "yesterday"), 2, "is not a date such as 2026-06-30"),
         (("books", "--as-of", "2026-02-30"), 2, "is not a date such as 2026-06-30"),
+        (("books", "--as-of", "20260630"), 2, "is not a date such as 2026-06-30"),
+        (("books", "--as-of", "9999-12-31"), 2, "is not a date such as 2026-06-30"),
     ],
 )  # fmt: skip
 def test_a_usage_error_says_what_to_do(

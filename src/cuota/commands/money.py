@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
@@ -10,9 +11,12 @@ from cuota.commands.common import cents, changes, require_database, run, show
 from cuota.commands.parsers import Add
 from cuota.core import money
 from cuota.core.instant import timestamp
+from cuota.core.payout.arrival import BANK_ZONE
 from cuota.db.payout.books import AccountBalance, balances
 from cuota.flows.context import Context
 from cuota.flows.payout.adjust_merchant import adjust_merchant
+
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 
 
 def books(options: argparse.Namespace) -> int:
@@ -22,8 +26,9 @@ def books(options: argparse.Namespace) -> int:
 
     async def flow(context: Context) -> tuple[datetime, list[AccountBalance]]:
         # The time is the end of the day, or now.
+        zone = BANK_ZONE if options.bank_time else UTC
         before = (
-            context.now() if day is None else datetime.combine(day + timedelta(days=1), time(0), tzinfo=UTC)
+            context.now() if day is None else datetime.combine(day + timedelta(days=1), time(0), tzinfo=zone)
         )
         return before, await balances(context.pool, before)
 
@@ -91,9 +96,12 @@ def adjust(options: argparse.Namespace) -> int:
 
 def _day(text: str) -> date:
     try:
-        return date.fromisoformat(text)
+        day = date.fromisoformat(text) if _DAY.fullmatch(text) else None
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text} is not a date such as 2026-06-30") from None
+        day = None
+    if day is None or not 2000 <= day.year <= 2200:
+        raise argparse.ArgumentTypeError(f"{text} is not a date such as 2026-06-30")
+    return day
 
 
 def register(add: Add) -> None:
@@ -103,6 +111,11 @@ def register(add: Add) -> None:
     )
     parser.add_argument(
         "--as-of", type=_day, metavar="DATE", help="at the end of this day in UTC (default: now)"
+    )
+    parser.add_argument(
+        "--bank-time",
+        action="store_true",
+        help="with --as-of: the day ends at midnight in New York, as the months of the page Losses do",
     )
 
 
