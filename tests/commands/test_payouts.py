@@ -81,6 +81,20 @@ def test_paused_payouts_are_named_with_what_to_do(cuota: Cuota) -> None:
     assert shown(cuota, "merchant", "bank", merchant["name"])["payoutsPausedSince"]
 
 
+def test_the_list_of_problems_has_only_what_a_person_must_look_at(cuota: Cuota) -> None:
+    merchant = create(cuota)
+    named = ("payouts", "--problems", "--merchant", merchant["name"])
+    a_payout(cuota, merchant, 1, "paid")
+    a_payout(cuota, merchant, 2, "created")
+    done = cuota(*named)
+    assert (done.returncode, done.stdout) == (0, "No such payouts.\n")
+    a_payout(cuota, merchant, 3, "created", problem="'no answer within 10 seconds'", tries="3")
+    facts = shown(cuota, *named, status=1)
+    assert [each["number"] for each in facts["payouts"]] == [3]
+    facts = json.loads(cuota(*named, "--json", CUOTA_BANK_RAIL="none").stdout)
+    assert [each["number"] for each in facts["payouts"]] == [3, 2]
+
+
 def test_without_a_bank_rail_the_list_and_verify_say_that_payouts_wait(cuota: Cuota) -> None:
     merchant = create(cuota)
     a_payout(cuota, merchant, 1, "created")

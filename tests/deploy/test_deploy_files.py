@@ -155,7 +155,7 @@ def nightly() -> set[str]:
     return set(re.findall(r"Run `cuota ([^`]+)` every night", (ROOT / "docs" / "running.md").read_text()))
 
 
-@pytest.mark.parametrize("failing", ["verify", "card-refunds", "rails", "nothing"])
+@pytest.mark.parametrize("failing", ["verify", "card-refunds", "rails", "payouts", "nothing"])
 def test_the_nightly_unit_runs_every_check_of_the_guide_even_after_one_failed(
     failing: str, tmp_path: Path
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cuota.commands.common import require_database, run, show
 from cuota.commands.parsers import Add
@@ -40,7 +40,11 @@ def payouts(options: argparse.Namespace) -> int:
     require_database()
     status = None if options.status is None else PayoutStatus(options.status)
 
-    seen = run(lambda context: read_payouts(context, options.merchant, status))
+    async def read(context: Context) -> PayoutsSeen:
+        seen = await read_payouts(context, options.merchant, status)
+        return _only_problems(seen) if options.problems else seen
+
+    seen = run(read)
     facts = {
         "bankRail": seen.rail,
         "paused": [
@@ -70,6 +74,16 @@ async def read_payouts(context: Context, named: str | None, status: PayoutStatus
         found = await operator_list.payouts_of(context.pool, merchant.merchant_id, status, MOST_SHOWN)
     paused = await operator_list.paused(every, None if merchant is None else merchant.merchant_id)
     return PayoutsSeen(None if rail is None else rail.name, found, older, paused, days, every)
+
+
+def _only_problems(seen: PayoutsSeen) -> PayoutsSeen:
+    """Leave out the payouts that nobody must look at. Without a bank rail, payouts that were not sent stay in the list."""
+    found = [
+        each
+        for each in (*seen.payouts, *seen.older)
+        if _is_trouble(each, seen.days) or (seen.rail is None and each.status is PayoutStatus.CREATED)
+    ]
+    return replace(seen, payouts=found, older=[])
 
 
 def _is_trouble(each: ListedPayout, days: PaymentDays) -> bool:
@@ -136,3 +150,4 @@ def register(add: Add) -> None:
     parser.add_argument(
         "--status", choices=[status.value for status in PayoutStatus], help="only payouts with this status"
     )
+    parser.add_argument("--problems", action="store_true", help="only payouts that a person must look at")
