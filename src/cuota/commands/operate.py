@@ -17,7 +17,8 @@ from cuota.commands.parsers import Add
 from cuota.commands.place import announce
 from cuota.commands.progress import ProgressReporter, progress
 from cuota.config import reading
-from cuota.db import hosts, row_security
+from cuota.core.expected_failure import ExpectedFailure
+from cuota.db import hosts, row_security, sealed
 from cuota.db.citus import distribute
 from cuota.db.lock_wait import with_locks
 from cuota.db.migrate import OnProgress
@@ -29,18 +30,35 @@ from cuota.db.pool import UnsafeDatabase
 from cuota.db.sandbox import clock
 from cuota.db.verify.recalculate import VerifyReport, verify
 from cuota.flows.context import Context, utc_now
-from cuota.flows.merchant.keys import ALGORITHMS, rotate_keys
+from cuota.flows.merchant.keys import ALGORITHMS, Algorithm, rotate_keys
 from cuota.flows.operator.log_action import OperatorNote, log_done
 from cuota.flows.payout.send_payouts import NO_BANK_RAIL
+from cuota.flows.secret.rewrap_secrets import who
 from cuota.run import runtime
 
 _SECURED = "rowSecurity"
 
 
+class OtherKeys(ExpectedFailure):
+    """Processes with another secret key are connected. The text says what to do."""
+
+
+async def _rotated(context: Context, algorithm: Algorithm) -> str:
+    """Add a signing key. Raises OtherKeys while a connected process may be unable to decrypt it, and so to issue tokens."""
+    names = await sealed.other_sessions(context.pool, context.vault.key_id)
+    others = [who(name) for name in names if name.startswith(sealed.SESSION_NAME)]
+    if others:
+        raise OtherKeys(
+            f"No key was made, because {', '.join(others)} is connected, and this command encrypts with key {context.vault.key_id}."
+            " Give all processes the same CUOTA_SECRET_KEY (docs/running.md, Replacing CUOTA_SECRET_KEY), and run the command again."
+        )
+    return await rotate_keys(context, algorithm=algorithm)
+
+
 def keys_rotate(options: argparse.Namespace) -> int:
     """`cuota keys rotate`."""
     key_id = run(
-        lambda context: rotate_keys(context, algorithm=options.algorithm),
+        lambda context: _rotated(context, options.algorithm),
         changes("keys.rotate", "The keys that sign access tokens", algorithm=options.algorithm),
     )
     show(

@@ -6,6 +6,7 @@ until the last token that it signed has expired.
 
 from __future__ import annotations
 
+import logging
 import time
 from datetime import datetime, timedelta
 from typing import Literal
@@ -17,9 +18,10 @@ from joserfc.jwk import ECKey, KeySet, RSAKey
 
 from cuota.db.merchant import credentials
 from cuota.db.merchant.credentials import StoredKey
-from cuota.db.vault import Vault
+from cuota.db.vault import Vault, WrongKey
 from cuota.flows.context import Context, utc_now
 
+log = logging.getLogger("cuota.keys")
 Algorithm = Literal["ES256", "RS256"]
 # RFC 9068 requires issuers and resource servers to support RS256. Each key is for one algorithm; a token whose header names
 # another algorithm than its key's is refused.
@@ -34,6 +36,11 @@ UPGRADE = timedelta(hours=24)
 RELOAD_SECONDS = 30.0
 # Every process reads a new key before the key signs.
 assert NOTICE.total_seconds() > RELOAD_SECONDS
+
+UNREADABLE = (
+    "a token-signing key is encrypted with a secret key that this process does not have: set CUOTA_SECRET_KEY_OLD on this machine to the"
+    " CUOTA_SECRET_KEY of the machine that made the signing key, and restart"
+)
 
 SigningKey = ECKey | RSAKey
 
@@ -76,33 +83,55 @@ class Keys:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._stored: list[tuple[StoredKey, SigningKey]] = []
+        self._unreadable: list[StoredKey] = []
         self._read_at = 0.0
 
     async def load(self, *, older_than: float = RELOAD_SECONDS) -> None:
-        """Read the keys if the copy is older than this many seconds."""
+        """Read the keys if the copy is older than this many seconds.
+
+        A key that this process cannot decrypt does not stop the others. Raises WrongKey if it can decrypt none.
+        """
         if self._stored and time.monotonic() - self._read_at < older_than:
             return
         known = {stored.key_id: key for stored, key in self._stored}
         stored = await credentials.read_keys(self._context.pool, utc_now())
         vault = self._context.vault
-        self._stored = [(item, known.get(item.key_id) or _opened(vault, item)) for item in stored]
+        found: list[tuple[StoredKey, SigningKey]] = []
+        unreadable: list[StoredKey] = []
+        for item in stored:
+            try:
+                found.append((item, known.get(item.key_id) or _opened(vault, item)))
+            except WrongKey:
+                log.error(UNREADABLE, extra={"facts": {"keyId": item.key_id}})  # noqa: TRY400 - the text says it all
+                unreadable.append(item)
+        if unreadable and not found:
+            raise WrongKey(UNREADABLE)
+        self._stored, self._unreadable = found, unreadable
         self._read_at = time.monotonic()
 
     def signer(self, now: datetime) -> SigningKey:
-        """Return the newest active key.
+        """Return the newest active key. Raises WrongKey if this process cannot decrypt it: an older key may retire before its tokens.
 
         If this machine's clock is behind the clock of the machine that made the first key, no key is active yet. The oldest one signs:
         every verifier has it.
         """
         active = [key for stored, key in self._stored if stored.active_at <= now]
+        newest = max((stored.active_at for stored, _ in self._stored if stored.active_at <= now), default=now)
+        if any(newest <= each.active_at <= now for each in self._unreadable):
+            raise WrongKey(UNREADABLE)
         return active[-1] if active else self._stored[0][1]
 
     def find(self, key_id: str) -> SigningKey | None:
-        """Return the key with this id, or None if there is none or it no longer verifies."""
+        """Return the key with this id, or None if there is none or it no longer verifies.
+
+        Raises WrongKey if this process cannot decrypt it: the token may be valid, so it must not be refused.
+        """
         now = utc_now()
         for stored, key in self._stored:
             if stored.key_id == key_id and (stored.retired_at is None or stored.retired_at > now):
                 return key
+        if any(each.key_id == key_id for each in self._unreadable):
+            raise WrongKey(UNREADABLE)
         return None
 
     def public(self) -> dict[str, object]:
