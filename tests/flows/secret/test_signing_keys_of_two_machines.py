@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -71,11 +72,13 @@ async def test_the_key_that_cannot_be_read_is_neither_replaced_by_an_older_one_n
 
 
 async def test_no_signing_key_is_made_while_a_process_with_another_secret_key_is_connected(
-    lacks: Context, has: Context
+    settings: config.Settings, own_database: dict[str, Any]
 ) -> None:
-    with pytest.raises(
-        OtherKeys, match=f"a process that encrypts with key {lacks.vault.key_id} is connected"
-    ):
-        await _rotated(has, "ES256")
-    await lacks.pool.close()
-    assert await _rotated(has, "ES256")
+    both = replace(settings, secret_key=os.urandom(32), old_secret_keys=(settings.secret_key,))
+    async with AsyncExitStack() as stack:
+        async with runtime.opened(settings, own_database, pool_size=2) as lacks:
+            has = await stack.enter_async_context(runtime.opened(both, own_database, pool_size=2))
+            named = f"a process that encrypts with key {lacks.vault.key_id} is connected"
+            with pytest.raises(OtherKeys, match=named):
+                await _rotated(has, "ES256")
+        assert await _rotated(has, "ES256")
