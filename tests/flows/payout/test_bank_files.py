@@ -140,6 +140,15 @@ async def test_a_statement_in_another_currency_pays_no_payout(own: Own) -> None:
     assert (paid, returned, len(unknown)) == (0, 0, 1)
 
 
+async def test_an_amount_that_no_payment_can_have_is_shown_to_a_person_and_the_other_entries_are_recorded(
+    own: Own,
+) -> None:
+    bank, payout_id = await in_a_file(own, "pain001")
+    large, paid = (booked("DBIT", amount, payout_id.hex) for amount in ("9" * 18, "123.45"))
+    entries = read_camt053(statement(large, paid))
+    assert await record_report(bank.context, bank.rail, entries) == (1, 0, entries[:1])
+
+
 async def test_a_return_with_the_trace_number_of_another_bank_fits_no_payment(own: Own) -> None:
     bank, payout_id = await in_a_file(own, "nacha")
     back = await bank.returned(payout_id, "nacha")

@@ -29,6 +29,8 @@ MOST_PAYMENTS = 10_000
 MOST_IN_A_PAYMENT = {"nacha": MOST_CENTS, "pain001": MOST_FILE_CENTS}
 """The limit for one payment in cents, by format. A larger payment waits for a file of the other format."""
 
+_MOST_STORED = 2**63 - 1  # a larger amount is in no column, and no payment has it
+
 FORMATS: dict[str, Callable[[Originator, Sequence[Credit], int, datetime, date], str]] = {
     "nacha": nacha_file,
     "pain001": pain001_file,
@@ -260,7 +262,7 @@ class FileBooks:
 
     async def report(self, reported: Reported, now: datetime) -> list[UUID]:
         """Record a bank's report, once. Return the payments of the report; none if the report is unclear or the amount differs."""
-        if reported.unclear:
+        if reported.unclear or not 0 < reported.amount <= _MOST_STORED:
             return []
         money = reported.amount, reported.currency
         if reported.file_number is not None:
