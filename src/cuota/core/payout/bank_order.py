@@ -40,7 +40,10 @@ class BadCredit(ValueError):
 
 
 def plain(text: str, length: int) -> str:
-    """Return the text in ASCII, without control characters, cut to this length. Accents are dropped; other characters become `?`."""
+    """Return the text in ASCII, without control characters, cut to this length. Accents are dropped; other characters become `?`.
+
+    The result is never empty, because ISO 20022 allows no empty name.
+    """
     spread = unicodedata.normalize("NFKD", text)
     kept = (mark if mark.isascii() else "?" for mark in spread if not unicodedata.combining(mark))
-    return "".join(mark if mark.isprintable() else " " for mark in kept)[:length]
+    return "".join(mark if mark.isprintable() else " " for mark in kept)[:length] or "?"
