@@ -134,6 +134,28 @@ async def test_of_many_commands_at_once_no_payment_gets_into_two_files(own: Own,
     assert numbers == list(range(1, len(numbers) + 1))
 
 
+async def test_payments_that_are_put_back_while_many_commands_write_are_in_one_file_each(
+    own: Own, books: FileBooks
+) -> None:
+    now = own.context.now()
+    payments = [credit(100 + number) for number in range(40)]
+    for each in payments:
+        await books.order(each, now)
+    ids = [each.payout_id for each in payments]
+    takes = (books.put_back(ids[first::7]) for first in range(7))
+    makes = (books.make("nacha", now, DAY, ids[first:]) for first in range(7))
+    await asyncio.gather(
+        *(step for pair in zip(makes, takes, strict=True) for step in pair), return_exceptions=True
+    )
+    await books.make("nacha", now, DAY)
+    texts = [await books.content(file.number) or "" for file in await books.files(50)]
+    for each in payments:
+        assert sum(str(each.payout_id) in text for text in texts) == 1
+    numbers = sorted(file.number for file in await books.files(50))
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert sum(file.payments for file in await books.files(50)) == 40
+
+
 async def test_a_large_queue_becomes_several_files(
     own: Own, books: FileBooks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
