@@ -1,7 +1,9 @@
 // Bundles the three scripts. The same sources give the same bytes; tests/house/test_sdk_fresh.py compares them.
-// node build.mjs [FOLDER]   FOLDER receives the scripts. Without it, they go into the service, and the docs get the new hashes.
+// node build.mjs [FOLDER]   FOLDER receives the scripts. Without it, they go into the service, the docs get the new hashes, and the
+// committed pay.js stays as pay-<digest>.js.
+import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -32,7 +34,19 @@ const styles = {
   },
 };
 
+const digest = (script) => createHash("sha256").update(script).digest("hex").slice(0, 16);
+
+/** The script that this build replaces: the committed one, or the one in the folder if this is no Git checkout. */
+function replaced() {
+  try {
+    return execFileSync("git", ["show", "HEAD:./pay.js"], { cwd: service, stdio: ["ignore", "pipe", "ignore"] });
+  } catch {
+    return existsSync(join(service, "pay.js")) ? readFileSync(join(service, "pay.js")) : null;
+  }
+}
+
 mkdirSync(out, { recursive: true });
+const earlier = out === service ? replaced() : null;
 for (const [name, format] of [["pay", "iife"], ["page", "iife"], ["inspect", "esm"]]) {
   await build({ ...shared, plugins: [styles], format, entryPoints: [`src/${name}.ts`], outfile: join(out, `${name}.js`) });
 }
@@ -40,9 +54,11 @@ copyFileSync(join(here, "types/pay.d.ts"), join(out, "pay.d.ts"));
 
 if (out === service) {
   const script = readFileSync(join(out, "pay.js"));
+  // Pages pin a script by its hash, so an earlier script stays under its own address after an upgrade.
+  if (earlier && !earlier.equals(script)) writeFileSync(join(out, `pay-${digest(earlier)}.js`), earlier);
   const docs = resolve(here, "../docs/sdk.md");
   const text = readFileSync(docs, "utf8")
-    .replace(/pay-[0-9a-f]{16}\.js/g, `pay-${createHash("sha256").update(script).digest("hex").slice(0, 16)}.js`)
+    .replace(/pay-[0-9a-f]{16}\.js/g, `pay-${digest(script)}.js`)
     .replace(/sha384-[A-Za-z0-9+/=]{64}/g, `sha384-${createHash("sha384").update(script).digest("base64")}`);
   writeFileSync(docs, text);
 }

@@ -99,7 +99,14 @@ export class Checkout {
   }
 
   focus(): void {
-    this.surface?.focus();
+    if (this.surface) this.surface.focus();
+    // The page goes to the checkout. It is still here, because the connection is slow or the customer stopped it: go again.
+    else if (this.is("shown")) this.redirect();
+  }
+
+  /** The browser shows this page again from its cache. If the page had gone to the checkout, the customer came back. */
+  returned(): void {
+    if (this.is("shown") && !this.surface) this.on("gone");
   }
 
   /** End the customer's session. A payment that was already made stays valid and is reported as complete. */

@@ -43,6 +43,8 @@ function makeApi(base: string): { api: PayApi; start: Start } {
   addEventListener("message", (event) => current?.hear(event));
   // A callback may navigate to another page, such as a thank-you page. The window of an ended checkout must not stay open.
   addEventListener("pagehide", () => current?.over && current.putAway());
+  // After a redirect, the Back button shows this page with all its variables. The next click must open the checkout again.
+  addEventListener("pageshow", (event) => event.persisted && current?.returned());
 
   const api: PayApi = {
     openCheckout(requestBody: CheckoutRequest | string, signature: string) {

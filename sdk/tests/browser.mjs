@@ -136,6 +136,8 @@ export function openPage(base, { popups = true, before = "" } = {}) {
     page.dispatchEvent(event);
     if (!stopped) button.dispatchEvent(event);
   };
+  /** The browser shows the page again: from its cache, after the Back button. */
+  const comeBack = () => page.dispatchEvent(Object.assign(new Event("pageshow"), { persisted: true }));
   const leave = () => seen.timers.forEach((timer) => clearTimeout(timer));
-  return { ...seen, pay: context.pay, context, added, load, hear, click, leave, Button: seen.defined.get("pay-button"), body };
+  return { ...seen, pay: context.pay, context, added, load, hear, click, comeBack, leave, Button: seen.defined.get("pay-button"), body };
 }

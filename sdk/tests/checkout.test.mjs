@@ -155,6 +155,47 @@ test("a refused signature closes the window, and an unreachable service is repor
   assert.match(told[1][1][0], /could not be reached/);
 }));
 
+test("if the page is still here after a redirect, the next click goes to the checkout again", () => shop(() => ({}), async ({ page, api, asked, told }) => {
+  const redirect = { ...request, display: "redirect" };
+  for (const clicks of [1, 2]) {
+    void api.openCheckout(redirect, "s");
+    await until(() => page.went.length === clicks);
+  }
+  assert.equal(page.went[0], page.went[1]);
+  assert.equal(asked.length, 1);
+  assert.deepEqual(told, []);
+}));
+
+test("the Back button after a redirect ends the checkout, and the next click opens it again", () => shop(() => ({}), async ({ page, api, told }) => {
+  const redirect = { ...request, display: "redirect" };
+  const outcome = api.openCheckout(redirect, "s");
+  page.comeBack();
+  await until(() => page.went.length === 1);
+  page.comeBack();
+  assert.deepEqual(plain(await outcome), { status: "closed", message: "closed_by_customer" });
+  void api.openCheckout(redirect, "s");
+  await until(() => page.went.length === 2);
+  assert.deepEqual(told, [["onClose", "closed_by_customer"]]);
+}));
+
+test("the Back button after a redirect reports a payment that was made", () => shop((_, count) => (count > 1 ? { orderStatus: "Approved", result: RESULT } : {}), async ({ page, api, told }) => {
+  void api.openCheckout({ ...request, display: "redirect" }, "s");
+  await until(() => page.went.length === 1);
+  page.comeBack();
+  await until(() => told.length);
+  assert.deepEqual(told, [["onComplete", RESULT]]);
+}));
+
+test("a page that comes from the cache with an open window leaves the window alone", () => shop(() => ({}), async ({ page, api, asked, told }) => {
+  void api.openCheckout(request, "s");
+  await leads(page);
+  page.comeBack();
+  await soon(50);
+  assert.ok(!page.popups[0].closed);
+  assert.equal(asked.length, 1);
+  assert.deepEqual(told, []);
+}));
+
 test("a redirect navigates the merchant's page, and the page reports the result when it is back", () => shop((_, count) => (count > 1 ? { orderStatus: "Approved", result: RESULT } : {}), async ({ page, api, base }) => {
   const redirect = { ...request, display: "redirect", integrationType: "virtual_card" };
   void api.openCheckout(redirect, "s");

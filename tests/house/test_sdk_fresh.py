@@ -21,6 +21,27 @@ def test_the_committed_scripts_equal_those_that_the_sources_build(tmp_path: Path
         )
 
 
+def test_a_build_keeps_the_replaced_script_for_the_pages_that_pin_it(tmp_path: Path) -> None:
+    for name in ("build.mjs", "src", "types", "node_modules"):
+        (tmp_path / "sdk").mkdir(exist_ok=True)
+        (tmp_path / "sdk" / name).symlink_to(sdk() / name)
+    served = tmp_path / "src/cuota/web/pages/static"
+    served.mkdir(parents=True)
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/sdk.md").touch()
+    (served / "pay.js").write_text("earlier")
+    build = ["node", "--preserve-symlinks", "--preserve-symlinks-main", "sdk/build.mjs"]
+    for _ in range(2):
+        subprocess.run(build, cwd=tmp_path, check=True, timeout=120)
+    (kept,) = [path for path in served.glob("pay-*.js") if path.read_text() == "earlier"]
+    assert kept.name == f"pay-{hashlib.sha256(b'earlier').hexdigest()[:16]}.js"
+
+
+def test_an_earlier_script_has_the_address_that_pages_pin() -> None:
+    for path in SERVED.glob("pay-*.js"):
+        assert path.name == f"pay-{hashlib.sha256(path.read_bytes()).hexdigest()[:16]}.js"
+
+
 def test_the_docs_have_the_hash_of_the_served_script() -> None:
     content = (SERVED / "pay.js").read_bytes()
     integrity = base64.b64encode(hashlib.sha384(content).digest()).decode()

@@ -28,8 +28,11 @@ PATIENCE_MS = 60_000
 
 
 @asynccontextmanager
-async def opened_chromium() -> AsyncIterator[Browser]:
-    """Start Chromium, and stop it at the end. If Chromium is missing, the test is skipped."""
+async def opened_chromium(*without: str) -> AsyncIterator[Browser]:
+    """Start Chromium, and stop it at the end. If Chromium is missing, the test is skipped.
+
+    `without` are further flags of Playwright that do not apply.
+    """
     path = needed("chromium")
     expect.set_options(timeout=PATIENCE_MS)
     async with async_playwright() as playwright:
@@ -37,7 +40,7 @@ async def opened_chromium() -> AsyncIterator[Browser]:
         browser = await playwright.chromium.launch(
             executable_path=path,
             args=[*FLAGS.split(), f"--disable-features={','.join(DISABLED)}"],
-            ignore_default_args=["--disable-popup-blocking"],
+            ignore_default_args=["--disable-popup-blocking", *without],
         )
         yield browser
         await browser.close()
