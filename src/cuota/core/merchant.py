@@ -81,13 +81,16 @@ class Merchant:
         return self.own.display_name or self.name
 
 
-def require_in_range(merchant: Merchant, amount: int) -> None:
-    """Raise Refused if the amount (cents) is below the merchant's smallest or above the largest order amount."""
+def require_in_range(merchant: Merchant, amount: int, field: str = "amount") -> None:
+    """Raise Refused if the amount (cents) is below the merchant's smallest or above the largest order amount.
+
+    `field` is the amount's name in the request.
+    """
     if merchant.lowest <= amount <= merchant.highest:
         return
     low, high = money.text_of(merchant.lowest), money.text_of(merchant.highest)
-    message = f"amount must be from {low} to {high} for this merchant."
-    error = FieldError("amount", "out_of_range", f"must be from {low} to {high}")
+    message = f"{field} must be from {low} to {high} for this merchant."
+    error = FieldError(field, "out_of_range", f"must be from {low} to {high}")
     raise Refused(Code.AMOUNT_OUT_OF_RANGE, message, errors=(error,))
 
 

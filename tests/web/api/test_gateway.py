@@ -119,6 +119,7 @@ async def test_an_amount_out_of_range_is_refused_and_has_one_rejected_event(merc
     for _ in range(3):
         answer = await post_json(merchant, raw)
         assert_refused(answer, 400, "amount_out_of_range")
+        assert [error["field"] for error in answer.json()["errors"]] == ["order.amount"]
     sql = "SELECT type FROM events WHERE merchant_id = $1 ORDER BY sequence"
     events = await merchant.service.context.pool.fetch(sql, merchant.merchant_id)
     assert [row["type"] for row in events] == ["order.created", "order.rejected"]

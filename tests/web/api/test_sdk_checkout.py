@@ -212,6 +212,7 @@ async def test_an_order_over_the_limit_is_refused_and_causes_one_webhook(
         answer = await send(shop, raw)
         assert answer.status_code == 400
         assert answer.json()["code"] == "amount_out_of_range"
+        assert [error["field"] for error in answer.json()["errors"]] == ["order.amount"]
     events = await rows(
         service,
         "SELECT type, success, message FROM events WHERE merchant_id = $1 ORDER BY sequence",

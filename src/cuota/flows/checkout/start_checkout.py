@@ -13,6 +13,9 @@ from cuota.db.checkout import sdk_checkouts
 from cuota.flows.context import Context, new_token
 from cuota.flows.order.create_order import OrderRequest, new_order, write_order
 
+# The amount's name in a signed request.
+_AMOUNT = "order.amount"
+
 
 @dataclass(frozen=True, slots=True)
 class Begun:
@@ -75,7 +78,7 @@ async def find_started(context: Context, merchant: Merchant, body_hash: bytes | 
     if earlier is None:
         return None
     if earlier.rejected:
-        require_in_range(merchant, earlier.order.amount)
+        require_in_range(merchant, earlier.order.amount, _AMOUNT)
         # The merchant's range may have changed since, but a refused text is still refused.
         message = "This signed text was refused before, because its amount was outside your range. Sign the order again."
         raise Refused(Code.AMOUNT_OUT_OF_RANGE, message)
@@ -84,7 +87,7 @@ async def find_started(context: Context, merchant: Merchant, body_hash: bytes | 
 
 def _out_of_range(merchant: Merchant, amount: int) -> Refused | None:
     try:
-        require_in_range(merchant, amount)
+        require_in_range(merchant, amount, _AMOUNT)
     except Refused as refused:
         return refused
     return None
