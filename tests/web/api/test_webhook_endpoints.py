@@ -46,6 +46,17 @@ def assert_signed(merchant: Merchant, got: tuple[dict[str, str], bytes], *secret
     assert headers["x-pay-signature"] == pay_signature(merchant.signing_secret, body)
 
 
+async def test_a_misspelled_field_of_an_endpoint_is_named_in_the_warnings(merchant: Merchant) -> None:
+    made = await register(merchant, paused=True)
+    assert [warning["field"] for warning in made["warnings"]] == ["paused"]
+    path = f"/webhook-endpoints/{made['id']}"
+    changed = (await merchant.http.patch(path, json={"pausd": True})).json()
+    assert changed["state"] == "active"
+    assert [warning["field"] for warning in changed["warnings"]] == ["pausd"]
+    assert "Did you mean paused?" in changed["warnings"][0]["message"]
+    assert "warnings" not in (await merchant.http.patch(path, json={"paused": True})).json()
+
+
 async def test_an_endpoint_is_registered_and_its_secret_is_shown_once(merchant: Merchant) -> None:
     answer = await merchant.http.post("/webhook-endpoints", json={"url": SHOP, "description": "Shop"})
     made = answer.json()

@@ -42,6 +42,17 @@ async def deliveries_of(merchant: Merchant, event: str) -> list[dict[str, Any]]:
     return list((await merchant.http.get(f"/events/{event}/deliveries")).json()["deliveries"])
 
 
+async def test_a_misspelled_field_of_a_range_is_named_in_the_warnings(merchant: Merchant) -> None:
+    endpoint = (await register(merchant, "https://shop.example/hooks")).json()
+    for path in ("/events/replay", f"/webhook-endpoints/{endpoint['id']}/replay"):
+        answer = await merchant.http.post(path, json={"untill": "evt_1"})
+        assert [(warning["field"], warning["code"]) for warning in answer.json()["warnings"]] == [
+            ("untill", "unknown_field")
+        ]
+        assert "Did you mean until?" in answer.text
+        assert "warnings" not in (await merchant.http.post(path, json={})).json()
+
+
 async def test_replay_sends_and_counts_one_event_a_range_or_the_events_of_an_endpoint(
     merchant: Merchant,
 ) -> None:

@@ -22,12 +22,16 @@ from cuota.flows.webhook.replay_webhooks import replay
 from cuota.web import idempotent
 from cuota.web.addresses import BadAddress
 from cuota.web.api.cause import cause_of
-from cuota.web.api.events import read_range
+from cuota.web.api.events import RANGE, read_range
+from cuota.web.api.unknown import shape, with_warnings
 from cuota.web.body import parse_object, read_bytes, require_json
 from cuota.web.fields import Reader, WrongField, text, wrong_type
 from cuota.web.ids import guid
 from cuota.web.service import merchant_of, service_of
 from cuota.web.webhook_address import read_webhook_address
+
+_NEW = shape("url", "description")
+_CHANGE = shape("url", "description", "paused")
 
 
 def _shown(endpoint: Endpoint, secret: str | None = None) -> dict[str, Any]:
@@ -93,12 +97,13 @@ async def _register(request: Request, merchant_id: UUID) -> Response:
     context = service_of(request).context
 
     async def act() -> bytes:
-        new = _read(parse_object(body), context.settings, new=True)
+        fields = parse_object(body)
+        new = _read(fields, context.settings, new=True)
         assert new.url is not None
         endpoint, secret = await manage.register(
             context, merchant_id, new.url, new.description or "", cause_of(request)
         )
-        return encode(_shown(endpoint, secret))
+        return encode(with_warnings(_shown(endpoint, secret), fields, _NEW))
 
     return await idempotent.answer_plain(request, merchant_id, body, act, secret=True)
 
@@ -112,7 +117,7 @@ async def endpoint_item(request: Request) -> Response:
         body = parse_object(await read_bytes(request))
         change = _read(body, context.settings, new=False)
         changed = await manage.change(context, merchant.merchant_id, endpoint_id, change, cause_of(request))
-        return _json(_shown(changed))
+        return _json(with_warnings(_shown(changed), body, _CHANGE))
     if request.method == "DELETE":
         await manage.remove(context, merchant.merchant_id, endpoint_id, cause_of(request))
         return _json({"id": endpoint_id, "state": "deleted"})
@@ -159,7 +164,8 @@ async def endpoint_replay(request: Request) -> Response:
     context, endpoint_id, body = service_of(request).context, _id_of(request), await read_bytes(request)
 
     async def act() -> bytes:
-        after, until = read_range(parse_object(body))
+        fields = parse_object(body)
+        after, until = read_range(fields)
         again = await replay(
             context,
             merchant.merchant_id,
@@ -168,6 +174,6 @@ async def endpoint_replay(request: Request) -> Response:
             until=until,
             cause=cause_of(request),
         )
-        return encode({"replayed": again})
+        return encode(with_warnings({"replayed": again}, fields, RANGE))
 
     return await idempotent.answer_plain(request, merchant.merchant_id, body, act)

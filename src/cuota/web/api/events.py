@@ -23,10 +23,13 @@ from cuota.flows.webhook.replay_webhooks import place_of, position_of, replay
 from cuota.flows.webhook.show_event import event_body
 from cuota.web import idempotent
 from cuota.web.api.cause import cause_of
+from cuota.web.api.unknown import shape, with_warnings
 from cuota.web.body import parse_object, read_bytes, require_json
 from cuota.web.fields import Reader, text
 from cuota.web.service import merchant_of, service_of
 
+# The fields of a range of events.
+RANGE = shape("after", "until")
 MOST = 100
 # A page has at most this many bytes, even if `limit` allows more events.
 MOST_PAGE_BYTES = 1024 * 1024
@@ -167,9 +170,10 @@ async def replay_range(request: Request) -> Response:
     context = service_of(request).context
 
     async def act() -> bytes:
-        after, until = read_range(parse_object(body))
+        fields = parse_object(body)
+        after, until = read_range(fields)
         again = await replay(context, merchant.merchant_id, after=after, until=until, cause=cause_of(request))
-        return encode({"replayed": again})
+        return encode(with_warnings({"replayed": again}, fields, RANGE))
 
     return await idempotent.answer_plain(request, merchant.merchant_id, body, act)
 

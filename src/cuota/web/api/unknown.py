@@ -43,6 +43,12 @@ def unknown_fields(body: Mapping[str, Any], known: Shape) -> list[dict[str, str]
     return named(found)
 
 
+def with_warnings(content: dict[str, Any], body: Mapping[str, Any], known: Shape) -> dict[str, Any]:
+    """Return the content of an answer, with `warnings` if the body has unknown fields."""
+    warnings = unknown_fields(body, known)
+    return {**content, "warnings": warnings} if warnings else content
+
+
 def named(found: Iterable[Unread]) -> list[dict[str, str]]:
     """Return a warning for each of the first MOST_NAMED fields, and one with the number of further fields."""
     warnings: list[dict[str, str]] = []
