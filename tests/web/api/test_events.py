@@ -232,10 +232,8 @@ async def test_another_merchant_s_event_gets_the_same_answer_as_an_unknown_event
         *((f"limit={text}", "limit") for text in ("0", "101", "-1", "1.5", "ten", "", "%D9%A1", "+5", "05")),
         ("limit=00000000199999", "limit"),
         ("limit=" + "1" * 5000, "limit"),
-        ("limit=5&limit=6", "limit"),
         ("after=nothing", "after"),
         ("after=evt_%2B123456789abcdef0123456789abcdef_1", "after"),
-        ("after=evt_1&after=evt_2", "after"),
     ],
 )
 async def test_the_error_names_a_bad_limit_or_after(merchant: Merchant, query: str, field: str) -> None:
@@ -243,6 +241,23 @@ async def test_the_error_names_a_bad_limit_or_after(merchant: Merchant, query: s
     assert_refused(answer, 400, "validation_failed")
     assert failures(answer) == [(field, "invalid")]
     assert answer.json()["message"].startswith(field)
+
+
+@pytest.mark.parametrize(
+    ("query", "failure"),
+    [
+        ("limit=5&limit=6", ("limit", "duplicate")),
+        ("after=evt_1&after=evt_2", ("after", "duplicate")),
+        ("cursor=evt_1&limit=5", ("cursor", "unknown_parameter")),
+        ("aftr=evt_1", ("aftr", "unknown_parameter")),
+    ],
+)
+async def test_an_unknown_parameter_is_refused_because_the_feed_would_begin_again(
+    merchant: Merchant, query: str, failure: tuple[str, str]
+) -> None:
+    answer = await merchant.http.get(f"/events?{query}")
+    assert_refused(answer, 400, "malformed_request")
+    assert failures(answer) == [failure]
 
 
 async def test_the_path_events_replay_is_not_read_as_an_event_id(merchant: Merchant) -> None:

@@ -23,6 +23,7 @@ from cuota.flows.webhook.replay_webhooks import place_of, position_of, replay
 from cuota.flows.webhook.show_event import event_body
 from cuota.web import idempotent
 from cuota.web.api.cause import cause_of
+from cuota.web.api.query import parameters
 from cuota.web.api.unknown import shape, with_warnings
 from cuota.web.body import parse_object, read_bytes, require_json
 from cuota.web.fields import Reader, text
@@ -47,20 +48,14 @@ async def event_list(request: Request) -> Response:
     """List the events after a given event, oldest first. Each has the same body as its webhook."""
     merchant = await merchant_of(request)
     context = service_of(request).context
-    limit, after = _limit(_once(request, "limit")), _once(request, "after")
+    given = parameters(request, "after", "limit")
+    limit, after = _limit(given.get("limit")), given.get("after")
     position = await position_of(context, merchant.merchant_id, "after", after) if after else 0
     places = await events.page(context.pool, merchant.merchant_id, position, limit + 1)
     bodies = await _fitting(context, merchant, places[:limit])
     more = b"true" if len(places) > len(bodies) else b"false"
     content = b'{"events":[' + b",".join(bodies) + b'],"hasMore":' + more + b"}"
     return Response(content, media_type="application/json")
-
-
-def _once(request: Request, name: str) -> str | None:
-    values = request.query_params.getlist(name)
-    if len(values) > 1:
-        raise _invalid(name, "must be given only once")
-    return values[0] if values else None
 
 
 def _limit(given: str | None) -> int:
