@@ -1,5 +1,6 @@
 // Receives Cuota's webhooks: Node 18 or later, nothing to install.
 // WEBHOOK_SECRET=whsec_... SIGNING_SECRET=signing_... PORT=8400 INBOX=inbox node receiver.mjs
+// While the signing secret is replaced, SIGNING_SECRET holds the old and the new one, separated by a space.
 
 import { createHmac, randomUUID, timingSafeEqual } from "node:crypto";
 import { link, mkdir, open, unlink } from "node:fs/promises";
@@ -7,11 +8,11 @@ import { createServer } from "node:http";
 import { join } from "node:path";
 
 const webhookKey = Buffer.from(process.env.WEBHOOK_SECRET.replace(/^whsec_/, ""), "base64");
-const signingKey = Buffer.from(process.env.SIGNING_SECRET, "utf8");
+const signingKeys = process.env.SIGNING_SECRET.split(" ").filter(Boolean);
 const inbox = process.env.INBOX ?? "inbox";
 const tolerance = 300; // seconds
 const mostBytes = 1024 * 1024;
-if (!webhookKey.length || !signingKey.length) throw new Error("An empty secret proves nothing.");
+if (!webhookKey.length || !signingKeys.length) throw new Error("An empty secret proves nothing.");
 
 // Returns whether both signatures match exactly these bytes, and the timestamp is less than five minutes off.
 function genuine(headers, body) {
@@ -22,7 +23,8 @@ function genuine(headers, body) {
   const wanted = "v1," + sign(webhookKey, Buffer.concat([Buffer.from(`${name}.${sentAt}.`), body]));
   // During a rotation the header has two signatures, and one of them must match. Compare all, each in constant time.
   const fits = (headers["webhook-signature"] ?? "").split(" ").map((given) => same(given, wanted));
-  return fits.includes(true) && same(headers["x-pay-signature"] ?? "", sign(signingKey, body));
+  const ours = signingKeys.map((key) => same(headers["x-pay-signature"] ?? "", sign(key, body)));
+  return fits.includes(true) && ours.includes(true);
 }
 
 function sign(key, message) {

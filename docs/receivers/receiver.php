@@ -1,21 +1,22 @@
 <?php
 // Receives Cuota's webhooks: PHP 8.1 or later, nothing to install. Serve it as index.php, or try it with PHP's own server:
 // WEBHOOK_SECRET=whsec_... SIGNING_SECRET=signing_... INBOX=inbox php -S 127.0.0.1:8400 receiver.php
+// While the signing secret is replaced, SIGNING_SECRET holds the old and the new one, separated by a space.
 declare(strict_types=1);
 
 const TOLERANCE = 300; // seconds
 const MOST_BYTES = 1024 * 1024;
 $webhookKey = base64_decode(preg_replace('/^whsec_/', '', (string) getenv('WEBHOOK_SECRET')), true);
-$signingKey = (string) getenv('SIGNING_SECRET');
+$signingKeys = array_filter(explode(' ', (string) getenv('SIGNING_SECRET')));
 $inbox = getenv('INBOX') ?: __DIR__ . '/inbox'; // a folder that the web server does not serve
-if (!$webhookKey || $signingKey === '') {
+if (!$webhookKey || !$signingKeys) {
     error_log('An empty secret proves nothing.');
     http_response_code(500);
     exit;
 }
 
 // Returns whether both signatures match exactly these bytes, and the timestamp is less than five minutes off.
-function genuine(string $body, string $webhookKey, string $signingKey): bool
+function genuine(string $body, string $webhookKey, array $signingKeys): bool
 {
     $name = $_SERVER['HTTP_WEBHOOK_ID'] ?? '';
     $sentAt = $_SERVER['HTTP_WEBHOOK_TIMESTAMP'] ?? '';
@@ -31,7 +32,11 @@ function genuine(string $body, string $webhookKey, string $signingKey): bool
     foreach (explode(' ', $_SERVER['HTTP_WEBHOOK_SIGNATURE'] ?? '') as $given) {
         $fits = hash_equals($wanted, $given) || $fits;
     }
-    return $fits && hash_equals(sign($signingKey, $body), $_SERVER['HTTP_X_PAY_SIGNATURE'] ?? '');
+    $ours = false;
+    foreach ($signingKeys as $key) {
+        $ours = hash_equals(sign($key, $body), $_SERVER['HTTP_X_PAY_SIGNATURE'] ?? '') || $ours;
+    }
+    return $fits && $ours;
 }
 
 function sign(string $key, string $message): string
@@ -70,7 +75,7 @@ if (!is_dir($inbox)) {
 $body = file_get_contents('php://input', length: MOST_BYTES + 1);
 if (strlen($body) > MOST_BYTES) {
     http_response_code(413);
-} elseif (!genuine($body, $webhookKey, $signingKey)) {
+} elseif (!genuine($body, $webhookKey, $signingKeys)) {
     http_response_code(401);
 } else {
     if (keep($inbox, $_SERVER['HTTP_WEBHOOK_ID'], $body)) {

@@ -2,6 +2,7 @@
 """Receives Cuota's webhooks: Python 3.9 or later, nothing to install.
 
 WEBHOOK_SECRET=whsec_... SIGNING_SECRET=signing_... PORT=8400 INBOX=inbox python3 receiver.py
+While the signing secret is replaced, SIGNING_SECRET holds the old and the new one, separated by a space.
 """
 
 import base64
@@ -18,11 +19,11 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 WEBHOOK_KEY = base64.b64decode(os.environ["WEBHOOK_SECRET"].removeprefix("whsec_"))
-SIGNING_KEY = os.environ["SIGNING_SECRET"].encode()
+SIGNING_KEYS = [secret.encode() for secret in os.environ["SIGNING_SECRET"].split()]
 INBOX = Path(os.environ.get("INBOX", "inbox"))
 TOLERANCE = 300  # seconds
 MOST_BYTES = 1024 * 1024
-if not WEBHOOK_KEY or not SIGNING_KEY:
+if not WEBHOOK_KEY or not SIGNING_KEYS:
     sys.exit("An empty secret proves nothing.")
 
 
@@ -36,7 +37,8 @@ def genuine(headers: Message, body: bytes) -> bool:
     wanted = "v1," + sign(WEBHOOK_KEY, f"{name}.{sent_at}.".encode() + body)
     # During a rotation the header has two signatures, and one of them must match. Compare all, each in constant time.
     fits = [same(given, wanted) for given in headers.get("webhook-signature", "").split(" ")]
-    return any(fits) and same(headers.get("X-Pay-Signature", ""), sign(SIGNING_KEY, body))
+    ours = [same(headers.get("X-Pay-Signature", ""), sign(key, body)) for key in SIGNING_KEYS]
+    return any(fits) and any(ours)
 
 
 def sign(key: bytes, message: bytes) -> str:

@@ -110,6 +110,23 @@ async def test_during_a_rotation_of_an_endpoint_s_secret_the_old_one_still_verif
         assert (await merchant.http.post(f"{address}/test")).json()["status"] == 401
 
 
+async def test_while_the_signing_secret_is_replaced_a_receiver_with_both_accepts_either(
+    merchant: Merchant, language: str, tmp_path: Path
+) -> None:
+    webhook, old, new = await webhook_secret(merchant), merchant.signing_secret, "signing_new"
+    async with started(language, tmp_path / "inbox", webhook, f"{old} {new}") as receiver:
+        sent = await letter(merchant, await merchant.create())
+        for secret, status in (
+            (old, 204),
+            (new, 204),
+            ("signing_other", 401),
+            (f"{old} {new}", 401),
+            ("", 401),
+        ):
+            sent.headers["X-Pay-Signature"] = pay_signature(secret, sent.body)
+            assert (await sent.send(receiver.url)).status == status
+
+
 def _changed_byte(sent: Letter) -> None:
     sent.body = sent.body.replace(b'"amount":100', b'"amount":900', 1)
 
