@@ -17,11 +17,14 @@ _CHARS = r"A-Za-z0-9\-._~!$&'()*+,;=:@/|{}\[\]"
 # Possessive quantifiers: matching takes one pass, however long the text is.
 _PATH = rf"[{_CHARS}]*+(?:%[0-9A-Fa-f]{{2}}[{_CHARS}]*+)*+"
 _REST = rf"[{_CHARS}?]*+(?:%[0-9A-Fa-f]{{2}}[{_CHARS}?]*+)*+"
+_SITE = rf"(?P<scheme>(?i:https?))://(?P<host>{_LABEL}(?:\.{_LABEL})*\.?|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{{1,5}}))?"
 _GRAMMAR = re.compile(
-    rf"(?P<scheme>(?i:https?))://(?P<host>{_LABEL}(?:\.{_LABEL})*\.?|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{{1,5}}))?"
-    rf"(?P<path>/{_PATH})?(?:\?(?P<query>{_REST}))?(?:#(?P<fragment>{_REST}))?",
+    rf"{_SITE}(?P<path>/{_PATH})?(?:\?(?P<query>{_REST}))?(?:#(?P<fragment>{_REST}))?",
     re.ASCII,
 )
+
+# The beginning of an address whose site is acceptable, so that only the part behind it can be wrong.
+_BEGINNING = re.compile(rf"{_SITE}[/?#]", re.ASCII)
 
 
 class BadAddress(ValueError):
@@ -33,6 +36,10 @@ def read_address(text: str, *, https_only: bool) -> str:
     if len(text) > LONGEST:
         raise BadAddress(f"must have at most {LONGEST} characters")
     found = _GRAMMAR.fullmatch(text)
+    if found is None and _BEGINNING.match(text):
+        raise BadAddress(
+            "must have spaces, letters other than A to Z and similar characters percent-encoded, such as https://shop.example/caf%C3%A9"
+        )
     if found is None:
         raise BadAddress(
             "must be an absolute http or https address without a user name, such as https://shop.example/ok"
