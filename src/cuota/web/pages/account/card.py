@@ -21,7 +21,8 @@ from cuota.flows.plan.limit_asks import Limited
 from cuota.flows.plan.manage_plan import change_card, find_plan, overdue
 from cuota.web.pages.account.charging import GAVE_UP
 from cuota.web.pages.account.limited import asker_of, limited_words, refused
-from cuota.web.pages.account.view import amount, common, key_of, plan_card
+from cuota.web.pages.account.said import key_of
+from cuota.web.pages.account.view import amount, common, plan_card
 from cuota.web.pages.account.visit import Known, of_plan, plan_path
 from cuota.web.pages.card_entry import card_token
 from cuota.web.pages.card_fields import card_form, policy_of

@@ -16,6 +16,7 @@ from cuota.core.dispute.dispute import (
     DisputeStatus,
 )
 from cuota.core.dispute.return_notice import ReturnNotice
+from cuota.core.installment import owed
 from cuota.core.refusal import Refused
 from cuota.db.plan.accounts import PlanDetail
 from cuota.flows.dispute.ask_consumer import OrderDisputes
@@ -38,6 +39,36 @@ _PARTIES = {
     DisputeParty.OPERATOR: "Our support",
     DisputeParty.NETWORK: "Your bank",
 }
+
+
+# The texts about what just happened on the page of a dispute. The query parameter `said` selects one by its key.
+_TOLD = {
+    "opened": "We have your dispute. Until the dispute is decided, we charge you nothing for this order.",
+    "open": "A dispute about this order is open already. You can add to it here.",
+    "added": "Your text and files were added.",
+    "appealed": "We have your appeal.",
+}
+
+
+def told(said: str, detail: PlanDetail, dispute: Dispute) -> str | None:
+    """Return the text about what just happened; None if `said` selects none, or one that is not true (any more).
+
+    A reload, the browser's Back button or a link opens the address of the page again later.
+    """
+    if said == "withdrawn":
+        withdrawn = dispute.outcome is DisputeOutcome.WITHDRAWN
+        return f"You withdrew the dispute.{_continue(detail)}" if withdrawn else None
+    true = {
+        "opened": dispute.is_open,
+        "open": dispute.is_open,
+        "appealed": dispute.status is DisputeStatus.APPEALED,
+    }
+    return _TOLD.get(said) if true.get(said, True) else None
+
+
+def _continue(detail: PlanDetail) -> str:
+    """Return the sentence that payments continue, if something is left to pay."""
+    return " Your payments continue." if owed(detail.shown.plan) else ""
 
 
 def dispute_path(detail: PlanDetail, dispute: Dispute, said: str = "") -> str:
@@ -134,9 +165,9 @@ def _of_bank(detail: PlanDetail, dispute: Dispute) -> str:
 def _ended(detail: PlanDetail, dispute: Dispute) -> str:
     shop = detail.shown.merchant
     return {
-        DisputeOutcome.WON: f"The dispute was decided for {shop}. Your payments continue.",
+        DisputeOutcome.WON: f"The dispute was decided for {shop}.{_continue(detail)}",
         DisputeOutcome.LOST: "The dispute was decided for you, and the amount was refunded.",
-        DisputeOutcome.WITHDRAWN: "You withdrew it. Your payments continue.",
+        DisputeOutcome.WITHDRAWN: f"You withdrew it.{_continue(detail)}",
         DisputeOutcome.RESOLVED: f"{shop} refunded the amount, or your bank took it back.",
     }[dispute.outcome or DisputeOutcome.RESOLVED]
 
@@ -158,6 +189,7 @@ def dispute_values(
             ("Opened on", day_there(dispute.opened_at, detail.shown.zone, year=True)),
         ],
         "paused": dispute.is_open,
+        "left": bool(owed(detail.shown.plan)),
         "statements": [_statement(detail, dispute, each) for each in written],
         "can_add": ours and dispute.status in open_states,
         "can_appeal": _can_appeal(dispute, now),

@@ -20,7 +20,7 @@ from cuota.flows.dispute.ask_consumer import OrderDisputes, disputes_of_order
 from cuota.flows.dispute.evidence import read_file, statements
 from cuota.flows.dispute.open_dispute import open_dispute
 from cuota.web.ids import guid
-from cuota.web.pages.account.dispute_view import REASONS, dispute_path, dispute_values
+from cuota.web.pages.account.dispute_view import REASONS, dispute_path, dispute_values, told
 from cuota.web.pages.account.limited import counted, with_status
 from cuota.web.pages.account.view import amount, common
 from cuota.web.pages.account.visit import Known, missing, of_plan, of_plan_with_files, plan_path
@@ -29,13 +29,6 @@ from cuota.web.pages.download import download
 from cuota.web.pages.render import PageContext, page
 from cuota.web.service import service_of
 
-TOLD = {
-    "opened": "We have your dispute. Until the dispute is decided, we charge you nothing for this order.",
-    "open": "A dispute about this order is open already. You can add to it here.",
-    "added": "Your text and files were added.",
-    "appealed": "We have your appeal.",
-    "withdrawn": "You withdrew the dispute. Your payments continue.",
-}
 Errors = dict[str, str]
 # The form field for each refusal code. Other refusals are shown above the form.
 _FIELD_OF = {Code.BAD_FILE: "files", Code.VALIDATION_FAILED: "text", Code.DISPUTE_NOT_POSSIBLE: "amount"}
@@ -158,8 +151,8 @@ async def _show(
         "notice": notice,
         "files_again": bool(known.files),
     }
-    if refused is None and (told := TOLD.get(request.query_params.get("said", ""))):
-        values |= {"notice": told, "notice_tone": "done"}
+    if refused is None and (said := told(request.query_params.get("said", ""), detail, dispute)):
+        values |= {"notice": said, "notice_tone": "done"}
     return page(request, "account/dispute.html", values, status=400 if refused is not None else 200)
 
 

@@ -16,7 +16,8 @@ from cuota.flows.checkout.take_step import Problem
 from cuota.flows.plan.limit_asks import Limited
 from cuota.flows.plan.manage_plan import BUSY, InProgress, pay_early
 from cuota.web.pages.account.limited import asker_of, limited_words, refused
-from cuota.web.pages.account.view import amount, common, key_of, paid_lately, plan_card
+from cuota.web.pages.account.said import key_of, paid_lately
+from cuota.web.pages.account.view import amount, common, plan_card
 from cuota.web.pages.account.visit import Known, of_plan, plan_path
 from cuota.web.pages.checkout.session import see_other
 from cuota.web.pages.render import page

@@ -21,6 +21,7 @@ from cuota.web.ids import guid
 from cuota.web.pages.account.change_view import changes_of, pause_words
 from cuota.web.pages.account.charging import charging
 from cuota.web.pages.account.dispute_view import problems_of
+from cuota.web.pages.account.said import told
 from cuota.web.pages.account.view import (
     STATES,
     amount,
@@ -33,7 +34,6 @@ from cuota.web.pages.account.view import (
     payments_of,
     plan_card,
     return_words,
-    told,
 )
 from cuota.web.pages.account.visit import PATH, Known, missing, of_plan, onward_of, plan_path, proved
 from cuota.web.pages.checkout.charging import go_to

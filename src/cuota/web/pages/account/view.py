@@ -5,7 +5,7 @@ Days and times are in the consumer's time zone.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from starlette.requests import Request
@@ -15,8 +15,6 @@ from cuota.core.checkout.card import card_name
 from cuota.core.dates import day, moment
 from cuota.core.installment import Installment, charge_day, owed, plan_state, upcoming
 from cuota.db.plan.accounts import Less, PlanDetail, Return, ShownPlan
-from cuota.flows.checkout.allow_card import OTHER_CARD
-from cuota.flows.plan import manage_plan
 from cuota.web.pages.account.visit import PATH, Known, plan_path
 from cuota.web.pages.checkout.session import csrf_of
 from cuota.web.pages.checkout.view import gone_back, plan_of
@@ -31,64 +29,6 @@ PAYMENT_STATES = {
     "written_off": "Written off",
     "cancelled": "Canceled",
 }
-
-# The texts about what just happened, with their tones. The query parameter `said` selects one by its key.
-TOLD = {
-    "paid": ("Your payment went through. Thank you.", "done"),
-    "busy": (manage_plan.BUSY, "calm"),
-    "asked": (manage_plan.BUSY, "calm"),
-    "not-owed": (manage_plan.NOT_OWED, "calm"),
-    "paid-before": (manage_plan.PAID_BEFORE, "done"),
-    "nothing-left": ("Nothing is left to pay here.", "calm"),
-    "changed": (manage_plan.CHANGED, "error"),
-    "declined": (manage_plan.DECLINED, "error"),
-    "unsent": (
-        "Your payment did not reach your bank; nothing was charged. Here is your plan as it is now.",
-        "calm",
-    ),
-    "other-card": (OTHER_CARD, "error"),
-    "paused": (manage_plan.PAUSED, "calm"),
-    "partly": (manage_plan.PARTLY, "error"),
-    "not-all": (manage_plan.NOT_ALL, "error"),
-    "sent-back": ("Thank you. We told the shop that you sent it back.", "done"),
-    "card": ("Your new card pays from now on.", "done"),
-    "card-paid": ("Your new card pays from now on. The overdue amount is paid.", "done"),
-    "card-busy": ("Your new card pays from now on. We are charging the overdue amount to it now.", "calm"),
-    "card-declined": (
-        "Your new card is saved, but its bank declined the overdue payment. Pay it later, or use another card.",
-        "error",
-    ),
-}
-
-
-# Anybody can write a link with these keys. So the page shows their texts only right after a payment.
-_AFTER_A_PAYMENT = frozenset({"paid", "card-paid"})
-_LATELY = timedelta(minutes=15)
-
-
-def paid_lately(detail: PlanDetail, now: datetime) -> bool:
-    """Return whether a payment of the plan was made a few minutes ago."""
-    return any(now - at < _LATELY for at in _paid_at(detail))
-
-
-def told(request: Request, detail: PlanDetail) -> tuple[str | None, str]:
-    """Return the text about what just happened, with its tone; None if the query selects none, or one that is not true."""
-    said = request.query_params.get("said", "")
-    untrue = said in _AFTER_A_PAYMENT and not paid_lately(detail, service_of(request).context.now())
-    # A form may be sent again long after its payment was made.
-    if untrue or (said == "paid-before" and not _paid_at(detail)):
-        return None, "error"
-    return TOLD.get(said, (None, "error"))
-
-
-def _paid_at(detail: PlanDetail) -> list[datetime]:
-    """Return the times of the payments that were made after the checkout, which includes the first payment."""
-    return [receipt.paid_at for receipt in detail.receipts if receipt.installment > 1]
-
-
-def key_of(notice: str | None) -> str:
-    """Return the key of a text in TOLD; "changed" for any other text."""
-    return next((key for key, (text, _) in TOLD.items() if text == notice), "changed")
 
 
 def common(
