@@ -8,6 +8,7 @@ import secrets
 from dataclasses import asdict, dataclass
 from datetime import date, timedelta
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from cuota.core.checkout.start import Display
 from cuota.core.consumer import Consumer, Profile, zone_of
@@ -106,9 +107,13 @@ def preview_plan(context: Context, checkout: Checkout) -> list[Installment]:
 
 def consumer_day(context: Context, checkout: Checkout) -> date:
     """Return today's date where the consumer lives, as far as is known."""
+    return local_day(context.now(), consumer_zone(checkout).key)
+
+
+def consumer_zone(checkout: Checkout) -> ZoneInfo:
+    """Return the time zone where the consumer lives, as far as is known."""
     profile = checkout.session.profile
-    zone = zone_of(profile.address.state if profile else checkout.document.address.get("state"))
-    return local_day(context.now(), zone)
+    return ZoneInfo(zone_of(profile.address.state if profile else checkout.document.address.get("state")))
 
 
 def propose(context: Context, checkout: Checkout, profile: Profile) -> ProposedTerms:

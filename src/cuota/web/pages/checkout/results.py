@@ -7,6 +7,8 @@ to redirects of the merchant's server (to www, to https), and would block them.
 
 from __future__ import annotations
 
+from datetime import date
+
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -14,6 +16,7 @@ from cuota.core import money
 from cuota.core.checkout.ending import CARD_TRIES
 from cuota.core.checkout.start import Display, Integration
 from cuota.core.dates import day
+from cuota.core.installment import charge_day, upcoming
 from cuota.core.order.order import Status
 from cuota.core.refusal import Refused
 from cuota.core.risk.adverse import sentences
@@ -21,6 +24,7 @@ from cuota.db.checkout import sdk_checkouts
 from cuota.db.checkout.loaded import Checkout
 from cuota.db.risk import decisions
 from cuota.flows.checkout.issue_card import reveal_card
+from cuota.flows.checkout.take_step import consumer_day, consumer_zone
 from cuota.flows.order.checkout_result import close_reason, result_of
 from cuota.web.pages.checkout.session import page_address
 from cuota.web.pages.checkout.view import common, expired_words, place_of, plan_of, told, way_back
@@ -42,7 +46,8 @@ async def result(request: Request, checkout: Checkout, secret: str, *, leaving: 
     approved = order.status is Status.APPROVED
     back = way_back(checkout, success=approved)
     goes = _goes_after(checkout, leaving=leaving) if back else None
-    headline, text = _words(checkout)
+    today = consumer_day(service_of(request).context, checkout)
+    headline, text = _words(checkout, today)
     try:
         message = await _merchant_message(request, checkout)
     except Refused:
@@ -62,7 +67,9 @@ async def result(request: Request, checkout: Checkout, secret: str, *, leaving: 
     if order.status is Status.DECLINED:
         context["reasons"] = await _why(request, checkout)
     if approved and checkout.is_payer:
-        context["plan"] = plan_of(checkout.plan, order.currency, finance=False)
+        # Only on the day of the first payment is this payment called "Today".
+        zone = None if checkout.plan[0].due_on == today else consumer_zone(checkout)
+        context["plan"] = plan_of(checkout.plan, order.currency, finance=False, zone=zone)
     return page(request, "result.html", context, place=place_of(checkout))
 
 
@@ -110,20 +117,16 @@ async def _merchant_message(request: Request, checkout: Checkout) -> dict[str, o
     return told(checkout, "complete", result={**(result_of(order, payer, start) or {}), **(card or {})})
 
 
-def _words(checkout: Checkout) -> tuple[str, list[str]]:
+def _words(checkout: Checkout, today: date) -> tuple[str, list[str]]:
     order = checkout.order
     shop = checkout.merchant.shown_name
     if order.status is Status.APPROVED and not checkout.is_payer:
         return "Your order is confirmed", [f"{shop} has your order."]
     if order.status is Status.APPROVED:
-        first, *later = checkout.plan
-        due = next((item for item in later if item.total), None)
-        paid = f"You paid {money.shown(first.total + first.returned, order.currency)} today."
-        following = (
-            f" Your next payment is {money.shown(due.total, order.currency)} on {day(due.due_on)}."
-            if due
-            else ""
-        )
+        first = checkout.plan[0]
+        on = "today" if first.due_on == today else f"on {day(first.due_on)}"
+        paid = f"You paid {money.shown(first.total + first.returned, order.currency)} {on}."
+        following = _following(checkout)
         return "Your order is confirmed", [f"{paid}{following}", f"{shop} has your order."]
     if order.status is Status.DECLINED:
         if order.card_failures >= CARD_TRIES and checkout.is_payer:
@@ -134,6 +137,16 @@ def _words(checkout: Checkout) -> tuple[str, list[str]]:
     if checkout.left:
         return "This payment was canceled", ["Nothing was charged.", "Your cart is still in the shop."]
     return "This checkout expired", [expired_words(order), "Your cart is still in the shop."]
+
+
+def _following(checkout: Checkout) -> str:
+    """Return the sentence about the next payment. The page may be opened again later, when payments were made or are paused."""
+    zone = consumer_zone(checkout)
+    due = next(iter(upcoming(checkout.plan, zone)), None)
+    if due is None or due.failures or checkout.order.paused_at is not None:
+        return ""
+    amount = money.shown(due.total, checkout.order.currency)
+    return f" Your next payment is {amount} on {day(charge_day(due, zone))}."
 
 
 def working(request: Request, checkout: Checkout, secret: str) -> Response:
