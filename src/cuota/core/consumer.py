@@ -7,6 +7,8 @@ import unicodedata
 from dataclasses import dataclass
 from uuid import UUID
 
+from cuota.core.typed_text import typed_text
+
 _US_NUMBER = re.compile(r"[2-9][0-9]{2}[2-9][0-9]{6}", re.ASCII)
 _EMAIL = re.compile(
     r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)+(?:[A-Za-z]{2,63}|xn--[A-Za-z0-9-]{2,59})"
@@ -112,9 +114,8 @@ def is_name(text: str) -> bool:
 
 
 def typed_name(text: str) -> str:
-    """Normalize a typed name: every Unicode space becomes a plain space, and a left quotation mark becomes an apostrophe."""
-    spaced = "".join(" " if unicodedata.category(char) == "Zs" else char for char in text)
-    return spaced.replace("\N{LEFT SINGLE QUOTATION MARK}", "\N{RIGHT SINGLE QUOTATION MARK}").strip()
+    """Normalize a typed name as `typed_text` does. A left quotation mark becomes an apostrophe."""
+    return typed_text(text).replace("\N{LEFT SINGLE QUOTATION MARK}", "\N{RIGHT SINGLE QUOTATION MARK}")
 
 
 # Both kinds of apostrophe, the period, and the joiner characters that some scripts need inside a word.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from cuota.core.consumer import STATES, Address
+from cuota.core.typed_text import typed_digits, typed_text
 from cuota.core.wire.card_text import masked
 
 ADDRESS_FIELDS = ("address_line1", "address_line2", "city", "state", "postcode")
@@ -12,7 +13,7 @@ ADDRESS_FIELDS = ("address_line1", "address_line2", "city", "state", "postcode")
 
 def read_address(form: dict[str, str], place: str, errors: dict[str, str]) -> Address:
     """Return the address. Add an error for each wrong field. `place` names the address in these errors, such as `your billing address`."""
-    zip_code = re.fullmatch(r"([0-9]{5})(-?[0-9]{4})?", form.get("postcode", ""), re.ASCII)
+    zip_code = re.fullmatch(r"([0-9]{5})(-?[0-9]{4})?", typed_digits(form.get("postcode", "")), re.ASCII)
     address = Address(
         line1=read_text(form, "address_line1", 3, f"Enter the street and number of {place}.", errors),
         line2=read_text(form, "address_line2", 0, "Use at most 50 characters.", errors),
@@ -31,7 +32,7 @@ def read_text(
     form: dict[str, str], name: str, low: int, wrong: str, errors: dict[str, str], *, most: int = 50
 ) -> str:
     """Return the text of a field. Add the error `wrong` if it has fewer than `low` or more than `most` printable characters."""
-    value = form.get(name, "")
+    value = typed_text(form.get(name, ""))
     if not low <= len(value) <= most or not value.isprintable():
         errors[name] = wrong
     # The value will be stored, so mask a card number that was typed into the wrong field.

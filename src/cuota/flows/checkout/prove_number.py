@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 from cuota.core.checkout.texting import Limit
 from cuota.core.consumer import is_us_number, typed_number
+from cuota.core.typed_text import typed_digits
 from cuota.flows.checkout.limit_texts import Browser, count_code
 from cuota.flows.checkout.take_step import Problem
 from cuota.flows.context import Context
@@ -93,7 +94,7 @@ def fitting_hash(context: Context, phone: str | None, code_hash: bytes | None, t
     """Return the hash of the session's code if the typed code is that code, else None. The comparison takes constant time."""
     if phone is None or code_hash is None:
         return None
-    return code_hash if _is_code(context, phone, "".join(typed.split()), code_hash) else None
+    return code_hash if _is_code(context, phone, "".join(typed_digits(typed).split()), code_hash) else None
 
 
 def refused_try(context: Context, tries: int, ends_at: datetime) -> Problem:

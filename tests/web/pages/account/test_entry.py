@@ -266,3 +266,12 @@ async def test_a_session_near_its_end_gets_a_new_hour_when_a_number_is_entered(
     row = await service.context.pool.fetchrow(sql, consumer.phone)
     assert row is not None
     assert row["long"]
+
+
+@pytest.mark.parametrize("shape", ["\u202d+1 ({}) {}\u2011{}\u202c", "{}\u00a0{}\u00a0{}"])
+async def test_a_pasted_number_and_a_code_of_another_script_sign_in(consumer: Consumer, shape: str) -> None:
+    phone = consumer.phone
+    await consumer.open("/account")
+    await consumer.send("phone", phone=shape.format(phone[:3], phone[3:6], phone[6:]))
+    page = await consumer.send("code", code="\u0661\u0662\u0663\u0664\u0665\u0666")
+    assert page.heading == "Your plans"

@@ -13,6 +13,7 @@ from cuota.core.dispute.dispute import Dispute, DisputeKind, DisputeParty, Dispu
 from cuota.core.dispute.evidence import EvidenceFile
 from cuota.core.dispute.evidence_file import check_files
 from cuota.core.refusal import Code, Refused
+from cuota.core.typed_text import typed_digits
 from cuota.db.plan.accounts import PlanDetail
 from cuota.flows.context import Context
 from cuota.flows.dispute.answer_dispute import add_statement, appeal_dispute, withdraw_dispute
@@ -92,7 +93,7 @@ async def create(request: Request, known: Known, detail: PlanDetail) -> Response
         errors["reason"] = "Choose what went wrong."
     cents = 0
     try:
-        cents = money.typed_cents(form.get("amount", ""))
+        cents = money.typed_cents(typed_digits(form.get("amount", "")))
     except money.BadAmount:
         errors["amount"] = "Enter an amount, such as 40.00."
     if not form.get("text", ""):

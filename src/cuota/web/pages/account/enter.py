@@ -8,6 +8,7 @@ from functools import wraps
 from starlette.requests import Request
 from starlette.responses import Response
 
+from cuota.core.typed_text import typed_digits
 from cuota.flows.checkout.take_step import Problem
 from cuota.flows.plan.enter_account import (
     Visit,
@@ -80,7 +81,7 @@ async def phone(request: Request) -> Response:
     context = service_of(request).context
     visit = await open_account(context, secret)
     try:
-        await send_account_code(context, visit, form.get("phone", ""), browser_of(request))
+        await send_account_code(context, visit, typed_digits(form.get("phone", "")), browser_of(request))
     except Problem as wrong:
         return _phone_page(request, secret, wrong, form)
     response = see_other(f"{PATH}/code")

@@ -10,6 +10,7 @@ from cuota.core.consumer import (
     typed_name,
 )
 from cuota.core.typed_address import ADDRESS_FIELDS, read_address, read_text
+from cuota.core.typed_text import typed_text
 from cuota.flows.checkout.take_step import Problem
 
 FIELDS = ("recipient", "given_names", "surname", "email", *ADDRESS_FIELDS)
@@ -22,7 +23,7 @@ def read_details(form: dict[str, str]) -> Profile:
     profile = Profile(
         given_names=_name(form, "given_names", "first", errors),
         surname=_name(form, "surname", "last", errors),
-        email=form.get("email", ""),
+        email=typed_text(form.get("email", "")),
         address=address,
     )
     if not is_email(profile.email):

@@ -16,6 +16,7 @@ from cuota.core.consumer import typed_number
 from cuota.core.order.order import Final, Order, Status
 from cuota.core.privacy.erasure import Forgotten
 from cuota.core.risk.review import ReviewState
+from cuota.core.typed_text import typed_digits
 from cuota.db.checkout.loaded import Checkout
 from cuota.db.plan import charges
 from cuota.flows.checkout.identify_consumer import check_code, give_details, give_shipping, send_code
@@ -137,7 +138,7 @@ async def phone(request: Request, checkout: Checkout, secret: str, form: dict[st
     number.
     """
     order_number = None if "phone" in form else order_phone(checkout)
-    number = order_number or form.get("phone", "")
+    number = order_number or typed_digits(form.get("phone", ""))
     if checkout.verified and typed_number(number) == checkout.session.phone:
         # The consumer went back to this step and continues. The number is already verified.
         return see_other(_address(checkout, secret, "details"))
