@@ -42,6 +42,10 @@ _SAID = {
         "Please confirm your number again. We sign you out an hour after each code, to keep your plans private.",
         "calm",
     ),
+    "no-cookie": (
+        "Please enter your number again. If you see this text again, allow cookies for this site in your browser.",
+        "calm",
+    ),
     "left": ("You are signed out. See you next time.", "done"),
 }
 _POSTED = ("phone", "resend", "leave", "forget")
@@ -73,7 +77,7 @@ async def phone(request: Request) -> Response:
     """Send a code to the typed phone number, no matter whether a consumer with this number exists."""
     secret = secret_of(request)
     if secret is None:
-        return signed_out()
+        return see_other(f"{PATH}?said=no-cookie")
     try:
         form = await form_of(request, secret, PLACE)
     except Stop as stop:

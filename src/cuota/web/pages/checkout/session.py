@@ -181,7 +181,10 @@ async def checkout_of(request: Request) -> tuple[Checkout, str]:
     if found is not None and (found.display is Display.IFRAME) != (framed is not None and in_frame(request)):
         found = None
     if found is None or secret is None:
-        text = "This page belongs to another browser, or was open for too long. Open the payment again from the shop."
+        text = (
+            "This page belongs to another browser, or was open for too long. Open the payment again from the shop."
+            " If you then see this page again, your browser blocks cookies: allow them for this site."
+        )
         raise Stop(start_again(request, text))
     request.scope["merchant_id"] = merchant_id
     return found, secret
