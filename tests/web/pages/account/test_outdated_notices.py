@@ -151,3 +151,15 @@ async def test_if_nothing_is_left_to_pay_a_withdrawn_dispute_does_not_say_that_p
     assert "You withdrew" in page.text
     assert "payments continue" not in page.text
     assert "payments continue" not in (await consumer.open(plan.path)).text
+
+
+async def test_back_after_a_payment_says_that_it_was_made_and_not_that_it_is_no_longer_due(
+    consumer: Consumer, shop: Merchant
+) -> None:
+    plan = await consumer.buy_at(shop)
+    await consumer.enter()
+    await consumer.pay(plan, "number=2")
+    page = await consumer.open(f"{plan.path}/pay?number=2")
+    assert "You already paid this. Nothing was charged twice." in page.text
+    page = await consumer.open(f"{plan.path}/pay?number=9")
+    assert "no longer due" in page.text

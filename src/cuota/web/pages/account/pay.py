@@ -16,7 +16,7 @@ from cuota.flows.checkout.take_step import Problem
 from cuota.flows.plan.limit_asks import Limited
 from cuota.flows.plan.manage_plan import BUSY, InProgress, pay_early
 from cuota.web.pages.account.limited import asker_of, limited_words, refused
-from cuota.web.pages.account.said import key_of, paid_lately
+from cuota.web.pages.account.said import key_of, paid_lately, why_nothing
 from cuota.web.pages.account.view import amount, common, plan_card
 from cuota.web.pages.account.visit import Known, of_plan, plan_path
 from cuota.web.pages.checkout.session import see_other
@@ -39,13 +39,14 @@ async def show(request: Request, known: Known, detail: PlanDetail) -> Response:
     if detail.shown.order.paused_at is not None:
         return see_other(plan_path(detail, "paused"))
     query, waiting = request.query_params, owed(detail.shown.plan)
+    chosen: list[int] = []
     if query.get("overdue") == "1":
         waiting = [item for item in waiting if item.failures]
     elif query.get("all") != "1":
         chosen = read_numbers(query.get("numbers") or query.get("number") or "")
         waiting = [item for item in waiting if item.number in chosen]
     if not waiting:
-        return see_other(plan_path(detail, "not-owed" if owed(detail.shown.plan) else "nothing-left"))
+        return see_other(plan_path(detail, why_nothing(detail, chosen)))
     # Anybody can write a link with `said=rest`, so the text is shown only right after a payment.
     paid = query.get("said") == "rest" and paid_lately(detail, service_of(request).context.now())
     return _page(request, known, detail, waiting, REST if paid else None)

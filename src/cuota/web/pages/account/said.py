@@ -81,6 +81,14 @@ def _is_true(said: str, detail: PlanDetail, now: datetime) -> bool:
     return facts.get(said, True)
 
 
+def why_nothing(detail: PlanDetail, numbers: list[int]) -> str:
+    """Return the key of the text that says why none of these payments can be paid. `numbers` is empty for the overdue ones."""
+    paid = {item.number for item in detail.shown.plan if item.paid and item.number > 1}
+    if not owed(detail.shown.plan):
+        return "nothing-left"
+    return "paid-before" if numbers and paid >= set(numbers) else "not-owed"
+
+
 def _paid_at(detail: PlanDetail) -> list[datetime]:
     """Return the times of the payments that were made after the checkout, which includes the first payment."""
     return [receipt.paid_at for receipt in detail.receipts if receipt.installment > 1]
