@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from cuota.core.dates import day
+from cuota.flows.dispute.answer_dispute import withdraw_dispute
 from cuota.flows.dispute.notice_return import notice_return
 from support.disputes import disputed
 from support.flows.changing import order_of, whole
@@ -36,4 +37,20 @@ async def test_a_refund_that_closes_the_dispute_tells_the_days_after_the_pause(o
     moved = (await agreed(own, order_id)).plan[1].due_on
     assert moved == before + timedelta(days=5)
     assert f"Still to pay, by Visa ending 4242: $25.00 on {day(moved)};" in (await told(own))[-1].text
+    await whole(own)
+
+
+async def test_a_refund_while_the_dispute_stays_open_promises_no_days(own: Own) -> None:
+    move_to_hour(own, NOON)
+    order_id, shop = await order_of(own), own.auto_merchant
+    before = (await agreed(own, order_id)).plan[1].due_on
+    dispute = await disputed(shop, {"orderId": str(order_id)}, 4000)
+    own.service.clock.ahead += timedelta(days=2)
+    await shop.move({"orderId": str(order_id)}, "refund", "10.00")
+    said = (await told(own))[-1].text
+    assert "Still to pay: $65.00. Payments are paused while a dispute is open." in said
+    assert day(before) not in said
+    await withdraw_dispute(own.context, shop.merchant_id, dispute.dispute_id)
+    after = (await agreed(own, order_id)).plan[1].due_on
+    assert f"Still to pay, by Visa ending 4242: $25.00 on {day(after)};" in (await told(own))[-1].text
     await whole(own)

@@ -30,7 +30,7 @@ class About:
     `agreement` is the full text of the agreement, or of the change of the plan. `overtaken` is true if a later message about
     the order says what is left to pay. `payments` is how many payments the plan has. `changed_on` is the day on which the plan was
     last changed for a consumer in hardship. `checkout` is the address of an open checkout, `until` the time of day at which it ends.
-    `charged` is the card of the charge that the message is about, if it is about one.
+    `charged` is the card of the charge that the message is about, if it is about one. `paused` is true while a dispute is open.
     """
 
     merchant: str
@@ -46,6 +46,7 @@ class About:
     checkout: str = ""
     until: str = ""
     charged: str = ""
+    paused: bool = False
 
     @property
     def order(self) -> str:
@@ -92,6 +93,8 @@ def _left(stands: PlanStanding | None, about: About) -> str:
         return ""
     if not stands.left:
         return " Nothing is left to pay."
+    if about.paused:  # the days are known only after the dispute
+        return f" Still to pay: {about.shown(sum(cents for _, cents in stands.left))}. Payments are paused while a dispute is open."
     parts = "; ".join(f"{about.shown(cents)} on {day(due_on)}" for due_on, cents in stands.left)
     return f" Still to pay, by {about.paying}: {parts}."
 

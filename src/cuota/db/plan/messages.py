@@ -79,7 +79,7 @@ RETURNING m.merchant_id, m.order_id, m.message_id, m.kind, m.installment, m.amou
     (SELECT max(a.changed_at) FROM plan_changes a WHERE a.merchant_id = $1 AND a.order_id = m.order_id
         AND a.changed_at <= m.created_at) AS changed_at,
     g.reasons, g.credit_limit, coalesce(g.consumer_id, v.consumer_id) AS consumer_id, v.time_zone AS review_zone, o.token,
-    o.expires_at, o.status = 'Created' AND o.charging IS NULL AS is_open
+    o.expires_at, o.status = 'Created' AND o.charging IS NULL AS is_open, o.paused_at IS NOT NULL AS paused
 """
 
 
@@ -142,7 +142,7 @@ class DueMessage:
     about; `charge_at` is when its installment is charged next, `nothing_to_pay` whether it was paid or canceled. `declined` is the
     content of the letter about a declined order. `overtaken`: a later message says what is left to pay. `decided_since`:
     the message is about a dispute, and a later message has a newer state of the same dispute. `review` is the checkout of an order
-    that was referred to a person.
+    that was referred to a person. `paused`: the plan is paused, because a dispute is open.
     """
 
     merchant_id: UUID
@@ -167,6 +167,7 @@ class DueMessage:
     charge_at: datetime | None = None
     nothing_to_pay: bool = False
     decided_since: bool = False
+    paused: bool = False
 
     @property
     def name(self) -> str:
@@ -226,7 +227,7 @@ def _due_of(row: Row, consumer: Row | None) -> DueMessage:
         row["reference"], row["currency"], card, cards, row["time_zone"], row["agreement"], declined, row["overtaken"],
         row["payments"] or COUNT, row["changed_at"], review,
         card_name(row["charged_brand"], row["charged_last4"]) if row["charged_last4"] else "",
-        row["charge_at"], bool(row["nothing_to_pay"]), row["decided_since"],
+        row["charge_at"], bool(row["nothing_to_pay"]), row["decided_since"], row["paused"],
     )  # fmt: skip
 
 

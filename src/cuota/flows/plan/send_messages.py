@@ -82,7 +82,7 @@ def _words(context: Context, due: DueMessage) -> Words:
         accepted = due.agreement and accepted_text(due.agreement)
         about = About(
             due.merchant, due.reference, due.currency, page, due.card, due.cards, accepted, due.overtaken,
-            due.payments, changed_on, charged=due.charged,
+            due.payments, changed_on, charged=due.charged, paused=due.paused,
         )  # fmt: skip
         if due.review is not None:
             ends = due.review.expires_at.astimezone(ZoneInfo(due.review.zone))
