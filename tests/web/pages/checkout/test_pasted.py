@@ -84,3 +84,15 @@ async def test_a_name_of_no_letters_or_too_many_is_still_refused(
     page = await visitor.send("details", given_names=name)
     assert page.status == 400
     assert "first name" in page.text
+
+
+async def test_an_address_that_is_too_long_is_not_reported_as_missing(
+    merchant: Merchant, visitor: Visitor
+) -> None:
+    await visitor.until("details", await merchant.create(), phone=phone_number())
+    long = {"address_line1": "1" * 51, "address_line2": "2" * 51, "city": "c" * 51}
+    page = await visitor.send("details", **long)
+    for what in ("The street address", "The apartment, suite or floor", "The city"):
+        assert page.text.count(f"{what} can have at most 50 characters.") == 2, "in the list and at the field"
+    assert "Enter the" not in page.text
+    assert long["address_line1"] in page.answer.text, "the text is kept"

@@ -148,7 +148,7 @@ async def test_a_form_of_a_later_step_is_answered_with_409_and_the_current_step(
 
 
 @pytest.mark.parametrize(
-    "phone", ["", "212555018", "112 555 0187", "212 155 0187", "+44 20 7946 0958", "٢١٢٥٥٥٠١٨٧", "x" * 300]
+    "phone", ["", "212555018", "112 555 0187", "212 155 0187", "+44 20 7946 0958", "٢١٢٥٥٥٠١٨", "x" * 300]
 )
 async def test_after_a_wrong_number_the_page_asks_again_and_shows_the_typed_text(
     merchant: Merchant, visitor: Visitor, phone: str
