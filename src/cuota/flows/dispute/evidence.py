@@ -138,6 +138,21 @@ async def files_of(
     return [each[1] for each in found if each is not None]
 
 
+async def was_sent(
+    context: Context,
+    merchant_id: UUID,
+    dispute_id: UUID,
+    party: DisputeParty,
+    text: str,
+    files: Sequence[EvidenceFile],
+) -> bool:
+    """Return whether the latest statement of this party is the same: its form was sent again, because the answer was lost."""
+    own = [each for each in await statements(context, merchant_id, dispute_id) if each.party is party]
+    if not own or own[-1].text != text.strip() or len(own[-1].files) != len(files):
+        return False
+    return not files or await files_of(context, merchant_id, dispute_id, own[-1].evidence_id) == list(files)
+
+
 def open_text(context: Context, evidence_id: UUID, text: bytes | None) -> str:
     """Return the text of a statement; empty after an erasure."""
     return "" if text is None else context.vault.decrypt(text, _text_key(evidence_id))

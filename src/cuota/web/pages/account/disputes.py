@@ -18,7 +18,7 @@ from cuota.db.plan.accounts import PlanDetail
 from cuota.flows.context import Context
 from cuota.flows.dispute.answer_dispute import add_statement, appeal_dispute, withdraw_dispute
 from cuota.flows.dispute.ask_consumer import OrderDisputes, disputes_of_order
-from cuota.flows.dispute.evidence import read_file, statements
+from cuota.flows.dispute.evidence import read_file, statements, was_sent
 from cuota.flows.dispute.open_dispute import open_dispute
 from cuota.web.ids import guid
 from cuota.web.pages.account.dispute_view import REASONS, dispute_path, dispute_values, told
@@ -171,6 +171,9 @@ async def _write(request: Request, known: Known, detail: PlanDetail, act: _Act, 
     context = service_of(request).context
     try:
         files = await asyncio.to_thread(check_files, known.files)
+        sent = detail.shown.order.merchant_id, dispute.dispute_id, DisputeParty.CONSUMER
+        if said == "added" and await was_sent(context, *sent, known.form.get("text", ""), files):
+            return see_other(dispute_path(detail, dispute, said))
         async with counted(context, detail):
             await act(context, detail, dispute, known.form.get("text", ""), files)
     except Refused as refused:
