@@ -217,3 +217,18 @@ async def test_a_plan_that_was_changed_in_hardship_fits_the_screen_and_breaks_no
         if link:
             await page.get_by_role("link", name=link).click()
         await look_everywhere(page, link or "the plan")
+
+
+async def test_a_printed_agreement_has_its_hash(
+    open_tab: OpenTab, service: Running, auto_merchant: Merchant, number: str
+) -> None:
+    order_id = await buy(service, auto_merchant, number)
+    page = await open_tab()
+    await enter(page, service, number)
+    base = f"{service.settings.public_url}/account/plans/{auto_merchant.merchant_id}"
+    await page.goto(f"{base}/{order_id}/agreement")
+    seen = "e => e.checkVisibility({contentVisibilityAuto: true, visibilityProperty: true})"
+    fingerprint = page.locator(".fingerprint")
+    assert not await fingerprint.evaluate(seen), "on the screen, this part is closed"
+    await page.emulate_media(media="print")
+    assert await fingerprint.evaluate(seen)
