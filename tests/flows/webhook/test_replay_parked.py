@@ -27,7 +27,8 @@ async def test_a_second_click_that_waits_for_the_first_is_not_told_that_nothing_
     at = context.now()
     await post.ask("UPDATE deliveries SET state = 'parked', try_at = NULL, settled_at = $1", at)
     async with holder(post.own.where) as other:
-        await other.run("SELECT 1 FROM deliveries ORDER BY position FOR UPDATE")
+        locks = "SELECT 1 FROM deliveries WHERE merchant_id = $1 ORDER BY position FOR UPDATE"
+        await other.run(locks, merchant_id)
         clicks = [
             asyncio.ensure_future(replay_parked(context, merchant_id, Cause(OPERATOR))) for _ in range(2)
         ]

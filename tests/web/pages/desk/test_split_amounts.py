@@ -82,7 +82,8 @@ async def test_a_double_click_counts_once(staff: Staff) -> None:
     pool = staff.service.context.pool
     async with pool.session() as session, session.transaction():
         # Both clicks write their entry, and then wait for the order.
-        await session.fetch("SELECT 1 FROM orders WHERE order_id = $1 FOR UPDATE", UUID(order["orderId"]))
+        locks = "SELECT 1 FROM orders WHERE merchant_id = $1 AND order_id = $2 FOR UPDATE"
+        await session.fetch(locks, staff.shop.merchant_id, UUID(order["orderId"]))
         clicks = [asyncio.ensure_future(staff.http.post(action, data=form)) for _ in range(2)]
         while len(await audit.of_order(pool, staff.shop.merchant_id, UUID(order["orderId"]), 10)) < 2:
             assert not any(each.done() for each in clicks)
