@@ -44,6 +44,7 @@ class Run:
     fronts: list[TimedStorefront]
     deaths: list[tuple[int, float, float]] = field(default_factory=list)
     moves: int = 0
+    hangs: bool = False
 
 
 async def move_shards(run: Run, count: int) -> None:
@@ -70,8 +71,13 @@ async def drive(run: Run, count: int, choice: random.Random, moves: int = 0) -> 
         await asyncio.sleep(choice.uniform(0.5, 2.5))
         node = choice.choice(workers)
         died = time.monotonic()
-        run.nodes.kill(node)
-        await asyncio.sleep(choice.uniform(2, 4))
+        if run.hangs:
+            # Longer than statement_timeout.
+            run.nodes.hang(node)
+            await asyncio.sleep(choice.uniform(6, 12))
+        else:
+            run.nodes.kill(node)
+            await asyncio.sleep(choice.uniform(2, 4))
         await run.nodes.back(node)
         back = time.monotonic()
         run.deaths.append((node, died, back))
@@ -199,7 +205,7 @@ def kill_workers(count: int, seed: int, options: argparse.Namespace) -> tuple[Ru
                     "CUOTA_PUBLIC_URL": url,
                     "CUOTA_DATA_DIR": str(path / "command"),
                 }
-                run = Run(nodes, asyncio.run(fronts(nodes, url, machine)))
+                run = Run(nodes, asyncio.run(fronts(nodes, url, machine)), hangs=options.hang)
                 asyncio.run(drive(run, count, random.Random(seed), options.moves))
                 found = asyncio.run(wrongs(run))
             said = command("verify", **machine)
@@ -214,6 +220,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--seed", type=int, default=time.time_ns() % 100_000)
     made.add_argument(
         "--entry", type=int, help="the group id of the worker through which orders are read and saved"
+    )
+    made.add_argument(
+        "--hang", action="store_true", help="the workers hang for some seconds and do not die (SIGSTOP)"
     )
     made.add_argument("--url", help="the URL of an empty database on your own cluster's coordinator")
     made.add_argument("--kill", help="the command that kills a node with -9; {node} is its group id")

@@ -1,7 +1,7 @@
 """Workers of a Citus cluster die under load, and shards are moved: no acknowledged operation is lost or
 doubled.
 
-This test kills five workers; `python tests/deploy/node_deaths.py` kills fifty. PGBIN is the folder with the
+The first test kills five workers; `python tests/deploy/node_deaths.py` kills fifty. PGBIN is the folder with the
 programs of a PostgreSQL that has Citus.
 """
 
@@ -28,3 +28,14 @@ def test_no_acknowledged_operation_is_lost_when_workers_die_and_shards_move() ->
     for front in run.fronts:
         assert len(front.captured) > 5
         assert len(front.created) > 5
+
+
+def test_no_acknowledged_operation_is_lost_when_workers_hang_and_the_other_merchants_are_served() -> None:
+    run, wrongs = kill_workers(2, 6, parser().parse_args(["--moves", "0", "--hang"]))
+    assert wrongs == []
+    for node, began, ended in run.deaths:
+        answers = [each for front in run.fronts for each in front.between(began, ended)]
+        of_node = [each.status for each in answers if each.node == node]
+        # A request that began before the node hung holds up its storefront once.
+        assert of_node.count(503) > 2
+        assert [each.status for each in answers if each.node != node].count(200) > len(of_node) / 4

@@ -154,6 +154,9 @@ _FUNCTIONS = {
     "reserve_waiver": _BY_CONSUMER[0],
     "finish_reservation": _BY_CONSUMER[0],
 }
+
+# The place of each table, and of the rows that each distributed function changes.
+ON_NODES = {**PLACES, **{name: PLACES[table] for name, table in _FUNCTIONS.items()}}
 # Citus must send these to the merchant's node even inside a transaction of several statements. blank_orders writes with
 # the owner's rights, and Citus does not let two roles write through the coordinator in one transaction.
 _ALWAYS_SENT = ("blank_orders",)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import asyncpg
 
@@ -23,9 +23,13 @@ log = logging.getLogger("cuota.cluster")
 class EntrySessions(Sessions):
     """Sessions at a worker. While that worker cannot be reached, `coordinator` lends the sessions."""
 
-    def __init__(self, pool: asyncpg.Pool, coordinator: Sessions) -> None:
+    def __init__(
+        self, pool: asyncpg.Pool, coordinator: Sessions, is_silent: Callable[[], bool] = lambda: False
+    ) -> None:
+        """`is_silent` returns whether the worker is known to hang. A connection to it would be tried in vain, for two seconds."""
         super().__init__(pool)
         self._coordinator = coordinator
+        self._is_silent = is_silent
         self._retry_at: float | None = None
 
     @contextlib.asynccontextmanager
@@ -34,6 +38,11 @@ class EntrySessions(Sessions):
         async with contextlib.AsyncExitStack() as stack:
             connection = await self._at_worker(stack)
             yield connection or await stack.enter_async_context(self._coordinator.session())
+
+    async def _free(self) -> Connection:
+        if self._is_silent():
+            raise Unreachable
+        return await super()._free()
 
     async def _at_worker(self, stack: contextlib.AsyncExitStack) -> Connection | None:
         down = self._retry_at is not None

@@ -45,6 +45,14 @@ class KeptSessions:
         """Return how many open sessions wait here or in asyncpg's pool."""
         return int(self._pool.get_idle_size()) + len(self._kept)
 
+    async def renew(self) -> None:
+        """Close the sessions that are kept here. Replace the others when they are taken or given back."""
+        await self._pool.expire_connections()
+        # The server may hang, so do not wait for it.
+        for session in self._kept:
+            session.terminate()
+        await self._give_back()
+
     async def close(self) -> None:
         """Wait until every session is back, then close all sessions."""
         if self._timer is not None:

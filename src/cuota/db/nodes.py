@@ -9,7 +9,7 @@ from cuota.db.pool import HAS_CITUS, Connection, UnsafeDatabase
 # How long to wait for a node that does not answer.
 REACH_SECONDS = 5
 _SHARDED = "SELECT EXISTS (SELECT FROM pg_dist_partition WHERE partmethod = 'h')"
-_HERE = "SELECT groupid FROM pg_dist_local_group"
+HERE = "SELECT groupid FROM pg_dist_local_group"
 _NODES = """SELECT groupid, nodename, nodeport, shouldhaveshards, groupid = (SELECT groupid FROM pg_dist_local_group) AS here
     FROM pg_dist_node WHERE noderole = 'primary' AND isactive ORDER BY groupid"""
 _REACHED = "SELECT citus_check_connection_to_node($1, $2)"
@@ -56,7 +56,7 @@ async def is_sharded(connection: Connection) -> bool:
 
 async def refuse_worker(connection: Connection) -> None:
     """Raise UnsafeDatabase if this session's node is a worker of a cluster."""
-    if await has_citus(connection) and await connection.fetchval(_HERE) != 0:
+    if await has_citus(connection) and await connection.fetchval(HERE) != 0:
         nodes = await all_nodes(connection)
         coordinator = next((node.name for node in nodes if node.number == 0), "the coordinator")
         raise UnsafeDatabase(

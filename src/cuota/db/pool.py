@@ -21,6 +21,7 @@ from cuota.db.deadlock import once_more
 from cuota.db.gathered import Gathered, Gatherer
 from cuota.db.hosts import SILENT_SECONDS
 from cuota.db.kept_sessions import KeptSessions
+from cuota.db.knows_silent import KnowsSilent
 
 Connection: TypeAlias = asyncpg.Connection
 Row: TypeAlias = asyncpg.Record
@@ -175,6 +176,10 @@ class Sessions:
         """Return the number of open sessions, and how many of them are idle."""
         return self._pool.get_size(), self._kept.idle()
 
+    async def renew(self) -> None:
+        """Replace every session: an idle one now, the others when they are free."""
+        await self._kept.renew()
+
     async def close(self) -> None:
         """Wait for running statements, then close every session."""
         await self._kept.close()
@@ -188,15 +193,19 @@ class Pool(Sessions):
         pool: asyncpg.Pool,
         shared: asyncpg.Pool | None = None,
         apart: asyncpg.Pool | None = None,
+        asking: asyncpg.Pool | None = None,
         *,
-        sharded: bool = False,
+        guard: KnowsSilent | None = None,
     ) -> None:
         super().__init__(pool)
         # True if the database has Citus.
-        self.sharded = sharded
+        self.sharded = guard is not None
+        self._guard = guard
         self._shared = Sessions(shared) if shared else None
         # A session that may be held as long as the process runs. No request waits for it.
         self.apart = Sessions(apart or pool)
+        # Sessions whose node keeps no connections to the others, so that they find out which of them do not answer.
+        self.asking = Sessions(asking or pool)
         # The sessions for the statements of one merchant's orders.
         self.entry: Sessions = self
         self._more = [self._shared] if self._shared else []
@@ -239,11 +248,24 @@ class Pool(Sessions):
 
     async def close(self) -> None:
         """Wait for running statements, then close every session."""
+        if self._guard is not None:
+            self._guard.end()
         await self._gatherer.finish()
         await self._unowned.finish()
-        for sessions in (*self._more, self.apart):
+        for sessions in (*self._more, self.apart, self.asking):
             await sessions.close()
         await super().close()
+
+    @property
+    def knows_silent(self) -> bool:
+        """Return whether a node of the cluster is known not to answer. Then a statement for all nodes is in vain."""
+        return self._guard is not None and self._guard.knows_silent()
+
+    async def renew(self) -> None:
+        """Replace the sessions for requests."""
+        for sessions in self._more:
+            await sessions.renew()
+        await super().renew()
 
 
 def patience_with(connection: Connection) -> asyncio.TimerHandle:

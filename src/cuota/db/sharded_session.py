@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import contextlib
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import asyncpg
 
+from cuota.db.cluster.guard import NodeGuard
 from cuota.db.hosts import Honest, NodeLost
 
 # The SQLSTATEs with which this session's node reports that another node is gone: class 08, and the codes of a node that
@@ -23,6 +25,8 @@ _WORDS = (
 )
 # Citus's own words for the death of this session's node, in a backend that lives a moment longer.
 _DYING = "postmaster was shut down"
+# Citus warns with these words that a new connection to a node timed out. Nothing was sent to that node.
+_SILENT = "could not establish connection after"
 
 
 def is_node_lost(problem: asyncpg.PostgresError) -> bool:
@@ -39,6 +43,14 @@ def is_node_lost(problem: asyncpg.PostgresError) -> bool:
 class ClusterSession(Honest):
     """A connection that raises NodeLost if another node cannot be reached, and ConnectionError if its own node dies."""
 
+    # Who ends the wait for a node that hangs, and the number of this session's own node.
+    guard: NodeGuard | None = None
+    node = 0
+
+    async def _execute(self, query: str, args: Sequence[object], *arguments: Any, **more: Any) -> Any:
+        with self._guarded(query, args):
+            return await super()._execute(query, args, *arguments, **more)
+
     async def _do_execute(
         self, query: str, executor: Callable[..., Awaitable[Any]], *arguments: Any, **more: Any
     ) -> Any:
@@ -51,11 +63,20 @@ class ClusterSession(Honest):
     async def execute(self, query: str, *arguments: Any, timeout: float | None = None) -> str:  # noqa: ASYNC109
         """Do the same as asyncpg's method. The commit of a transaction also calls this method."""
         try:
-            tag: str = await super().execute(query, *arguments, timeout=timeout)
+            # With arguments, asyncpg calls _execute.
+            with contextlib.nullcontext() if arguments else self._guarded(query, ()):
+                tag: str = await super().execute(query, *arguments, timeout=timeout)
         except asyncpg.PostgresError as problem:
             self._raise_lost(problem)
             raise
         return tag
+
+    def _guarded(self, sql: str, values: Sequence[object]) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext() if self.guard is None else self.guard.over(self, sql, values)
+
+    def _process_log_message(self, fields: dict[str, str], last_query: str) -> None:
+        if not fields.get("M", "").startswith(_SILENT):
+            super()._process_log_message(fields, last_query)
 
     def _raise_lost(self, problem: asyncpg.PostgresError) -> None:
         """Raise an error about a lost node if `problem` is one."""

@@ -114,7 +114,8 @@ async def too_many_sessions(context: Context, workers: int) -> str | None:
 
     Raises UnsafeDatabase if it is the embedded one, whose limit nobody can change.
     """
-    room, each = await room_for_sessions(context.pool), most_sessions(context.settings.pool_size)
+    room = await room_for_sessions(context.pool)
+    each = most_sessions(context.settings.pool_size, sharded=context.pool.sharded)
     if workers * each + FOR_COMMANDS <= room:
         return None
     most = max(1, (room - FOR_COMMANDS) // each)

@@ -4,7 +4,7 @@ session."""
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import asyncpg
 import pytest
@@ -15,14 +15,17 @@ from cuota.db.open_pool import open_pool
 from cuota.db.order import orders, outcomes
 from cuota.db.pool import GONE, Pool
 from support.db.made_orders import created
+from support.db.on_each_node import merchants_on_each
 
-MERCHANT = """INSERT INTO merchants (merchant_id, name, minimum, maximum, defer_funds_capture, profile, currency, origins,
-    signing_secret, webhook_secret, created_at) VALUES ($1, $2, 1, 100, true, 'strict', 'USD', '{}', '', '', now())"""
-NODE_OF = """SELECT groupid FROM pg_dist_placement
-    WHERE shardid = get_shard_id_for_distribution_column('orders', $1::uuid)"""
 # Simulate a node that is down: no process listens on that port.
 DOWN = "UPDATE pg_dist_node SET nodeport = nodeport - 10000 WHERE groupid = 1"
 UP = "UPDATE pg_dist_node SET nodeport = nodeport + 10000 WHERE groupid = 1 AND nodeport < 10000"
+
+
+@pytest.fixture(autouse=True)
+def no_guard(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine, a slow statement would make the guard ask for the nodes, and notice a moment later that one is back."""
+    monkeypatch.setattr("cuota.db.cluster.guard.SLOW_SECONDS", 60.0)
 
 
 @pytest.fixture
@@ -38,17 +41,6 @@ async def pool(citus: str) -> AsyncIterator[Pool]:
     opened = await open_pool({"dsn": citus}, 2)
     yield opened
     await opened.close()
-
-
-async def merchants_on_each(operator: asyncpg.Connection, pool: Pool) -> dict[int, set[UUID]]:
-    """Return merchants with an open order, by the node that stores them."""
-    found: dict[int, set[UUID]] = {1: set(), 2: set()}
-    while not all(found.values()):
-        merchant_id = uuid4()
-        await operator.execute(MERCHANT, merchant_id, str(merchant_id))
-        assert await outcomes.create(pool, created(merchant_id))
-        found[await operator.fetchval(NODE_OF, merchant_id)].add(merchant_id)
-    return found
 
 
 async def test_a_read_over_all_merchants_leaves_out_only_those_of_the_dead_node(

@@ -8,7 +8,7 @@ import shlex
 import signal
 import subprocess
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -31,6 +31,19 @@ def has_citus() -> bool:
     return (Path(shared) / "extension" / "citus.control").exists()
 
 
+def _children(process: int) -> list[int]:
+    """Return the child processes, as /proc lists them."""
+    found = []
+    for each in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = each.read_text().rpartition(")")[2].split()[1]
+        except OSError:
+            continue  # ended meanwhile
+        if int(parent) == process:
+            found.append(int(each.parent.name))
+    return found
+
+
 @dataclass
 class Nodes:
     """`folder` is the data folder of deploy/citus.sh. That script restarts a dead node itself. In the
@@ -40,6 +53,7 @@ class Nodes:
     folder: Path | None = None
     kill_command: str | None = None
     start_command: str | None = None
+    _hanging: dict[int, list[int]] = field(default_factory=dict)
 
     async def ask(self, sql: str, *values: object) -> list[asyncpg.Record]:
         """Query the coordinator."""
@@ -78,8 +92,22 @@ class Nodes:
             assert self.kill_command, "give the command that kills a node"
             subprocess.run(shlex.split(self.kill_command.format(node=node)), check=True)
 
+    def hang(self, node: int) -> None:
+        """Stop every process of this node, so that its host accepts connections and nothing answers. `back` ends this."""
+        assert self.folder is not None, "only a node of deploy/citus.sh can hang"
+        postmaster = int((self.folder / f"node{node}" / "pid").read_text())
+        os.kill(postmaster, signal.SIGSTOP)
+        self._hanging[node] = [postmaster, *_children(postmaster)]
+        for process in self._hanging[node]:
+            os.kill(process, signal.SIGSTOP)
+
+    def _go_on(self, node: int) -> None:
+        for process in reversed(self._hanging.pop(node, [])):
+            os.kill(process, signal.SIGCONT)
+
     async def back(self, node: int) -> None:
-        """Start the node again, and wait until it answers."""
+        """Start the node again, or let it go on if it hangs, and wait until it answers."""
+        self._go_on(node)
         if self.folder is None:
             assert self.start_command, "give the command that starts a node"
             await asyncio.to_thread(

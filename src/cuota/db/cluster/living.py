@@ -48,6 +48,8 @@ class LivingNodes:
         return f"{nodes} {numbers} of the database cannot be reached, so the data of {their} merchants is missing here."
 
     async def _read(self, read: Callable[..., Awaitable[T]], sql: str, *values: object) -> T:
+        if self._living is None and self._pool.knows_silent:
+            await self._look()
         if self._living is None:
             try:
                 return await read(sql, *values)

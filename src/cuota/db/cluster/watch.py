@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from weakref import WeakKeyDictionary
 
 from cuota.core.refusal import Refused
 from cuota.db.nodes import Node
 from cuota.db.pool import BUSY, GONE, Pool
-from cuota.db.session import Session
 
 # Load balancers send many requests. The nodes are checked only once in this time, for all requests.
 EVERY_SECONDS = 1.0
@@ -22,12 +22,20 @@ _UNREACHABLE = """SELECT groupid, nodename, nodeport, shouldhaveshards, false FR
 _WITH_SHARDS = (
     "SELECT count(*) AS nodes FROM pg_dist_node WHERE noderole = 'primary' AND isactive AND shouldhaveshards"
 )
+_ASKING: WeakKeyDictionary[Pool, asyncio.Task[list[Node]]] = WeakKeyDictionary()
 log = logging.getLogger("cuota.cluster")
 
 
-async def unreachable(session: Session) -> list[Node]:
-    """Return the nodes to which the coordinator cannot connect now."""
-    return [Node(*found) for found in await session.fetch(_UNREACHABLE)]
+async def unreachable(pool: Pool) -> list[Node]:
+    """Return the nodes to which the coordinator cannot connect now. Calls at the same moment share one query."""
+    asking = _ASKING.get(pool)
+    if asking is None or asking.done():
+        asking = _ASKING[pool] = asyncio.create_task(_ask(pool))
+    return await asyncio.shield(asking)
+
+
+async def _ask(pool: Pool) -> list[Node]:
+    return [Node(*found) for found in await pool.asking.fetch(_UNREACHABLE)]
 
 
 class NodeWatch:
