@@ -149,7 +149,7 @@ slow connections affect the requests of other merchants.
 
 {}
 
-Latency counts from the time at which a request was scheduled, whatever happened to earlier requests. When the service ends a slow
+Latency is measured from the time at which a request was scheduled, no matter what happened to earlier requests. When the service ends a slow
 connection, the generator opens a new one, at most a thousand a second, on the same two cores. A connection that reads nothing requests the
 largest document 17 times.
 """
