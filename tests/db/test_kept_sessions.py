@@ -53,6 +53,16 @@ async def test_an_idle_session_goes_back_to_the_pool_after_a_time_and_still_work
     await pool.close()
 
 
+async def test_closing_does_not_wait_until_idle_sessions_go_back(
+    own_database: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_sessions, "KEEP_SECONDS", 3600.0)
+    pool = await open_pool(own_database, 1)
+    await pid(pool)
+    async with asyncio.timeout(60):
+        await pool.close()
+
+
 async def test_no_request_gets_a_session_with_another_request_s_transaction(
     own_database: dict[str, Any],
 ) -> None:

@@ -205,7 +205,7 @@ class Pool(Sessions):
         # A session that may be held as long as the process runs. No request waits for it.
         self.apart = Sessions(apart or pool)
         # Sessions whose node keeps no connections to the others, so that they find out which of them do not answer.
-        self.asking = Sessions(asking or pool)
+        self.asking: Sessions = Sessions(asking) if asking else self
         # The sessions for the statements of one merchant's orders.
         self.entry: Sessions = self
         self._more = [self._shared] if self._shared else []
@@ -253,7 +253,8 @@ class Pool(Sessions):
         await self._gatherer.finish()
         await self._unowned.finish()
         for sessions in (*self._more, self.apart, self.asking):
-            await sessions.close()
+            if sessions is not self:
+                await sessions.close()
         await super().close()
 
     @property
