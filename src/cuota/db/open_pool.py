@@ -8,13 +8,12 @@ from uuid import UUID
 
 import asyncpg
 
-from cuota.db import row_security, service_role
+from cuota.db import nodes, row_security, service_role
 from cuota.db.cluster.across import by_node
 from cuota.db.cluster.guard import NodeGuard
 from cuota.db.cluster.watch import unreachable
 from cuota.db.entry import EntrySessions
 from cuota.db.hosts import Honest, connect
-from cuota.db.nodes import HERE
 from cuota.db.pool import HAS_CITUS, MOST_TOGETHER, ON_CITUS, SESSION, TOGETHER, Connection, Pool
 from cuota.db.session import Session
 from cuota.db.sharded_session import ClusterSession
@@ -129,7 +128,7 @@ async def _connect_guarded(
 ) -> Connection:
     session = await connect(dsn, **more)
     if at_worker:
-        guard.entry_node = session.node = await session.fetchval(HERE)
+        guard.entry_node = session.node = await session.fetchval(nodes.HERE)
     session.guard = guard
     return session
 

@@ -44,7 +44,7 @@ DESK_ROUTES = (
     Route("GET", "/desk/disputes/{dispute_id}/files/{evidence_id}/{number}", desk.disputes.file, DESK),
     Route("GET", "/desk/webhooks", desk.webhooks.show, DESK),
     Route("GET", "/desk/webhooks/{event_id}", desk.webhooks.event, DESK),
-    Route("POST", "/desk/webhooks/parked", desk.webhooks.send_parked, DESK),
+    Route("POST", "/desk/parked", desk.webhooks.send_parked, DESK),
     Route("POST", "/desk/webhooks/{event_id}", desk.webhooks.send_again, DESK),
     Route("POST", "/desk/endpoints", desk.endpoints.add, DESK),
     Route("GET", "/desk/endpoints/{endpoint_id}", desk.endpoints.endpoint, DESK),

@@ -25,7 +25,7 @@ from cuota.web.service import service_of
 
 SHOWN = 50
 WEBHOOKS = f"{PATH}/webhooks"
-PARKED = f"{WEBHOOKS}/parked"
+PARKED = f"{PATH}/parked"
 # The word and the kind of each state that a delivery may have in a list.
 DELIVERY_STATES = {
     "pending": ("Waiting", "wait"),
