@@ -36,8 +36,8 @@ async def sells(own: Own, shop: int) -> None:
         await network_decides(own.merchant, taken, back, for_consumer=bool(number % 2))
 
 
-async def works(own: Own, stop: asyncio.Event) -> None:
-    """Run the background jobs, and let the clock pass cutoffs and installments."""
+async def works(own: Own, stop: asyncio.Event, paid_out: asyncio.Event) -> None:
+    """Run the background jobs, and let the clock pass cutoffs and installments. Set `paid_out` when there is a payout."""
     merchant_id = own.merchant.merchant_id
     while not stop.is_set():
         await publish_events(own.context)
@@ -48,6 +48,8 @@ async def works(own: Own, stop: asyncio.Event) -> None:
         if await cutoff_of(own, merchant_id) is not None:
             own.service.clock.ahead += timedelta(hours=2)
             await closed(own.context, merchant_id)
+        if await own.context.pool.fetch("SELECT FROM payouts"):
+            paid_out.set()
 
 
 async def checks(own: Own, stop: asyncio.Event) -> list[VerifyReport]:
@@ -68,20 +70,25 @@ async def test_nothing_is_reported_while_everything_changes(own: Own) -> None:
         reserve=1000,
         reserve_days=1,
     )
-    stop = asyncio.Event()
+    stop, paid_out = asyncio.Event(), asyncio.Event()
     background = [
-        asyncio.create_task(works(own, stop)),
+        asyncio.create_task(works(own, stop, paid_out)),
         asyncio.create_task(checks(own, stop)),
         asyncio.create_task(checks(own, stop)),
     ]
     try:
         await asyncio.gather(*(sells(own, shop) for shop in range(4)))
+        # On a Sunday, the next cutoff is many steps of the clock away.
+        await asyncio.wait_for(paid_out.wait(), 120)
     finally:
         stop.set()
         done = await asyncio.gather(*background)
     reports = [each for found in done[1:] for each in found]
     assert len(reports) > 4
-    # No payout is closed on some days of the week, so only the sales are certain.
-    assert await own.context.pool.fetch("SELECT FROM transfers")
+    paid, reserved = [
+        await own.context.pool.fetch(f"SELECT FROM {table}") for table in ("payouts", "reserves")
+    ]
+    assert paid
+    assert reserved
     assert [each for report in reports for each in report.disagreements] == []
     assert (await verify(own.context.pool)).disagreements == []

@@ -99,12 +99,18 @@ async def read_at_once(pool: Pool, merchant_id: UUID, times: int = SESSIONS) -> 
     return await asyncio.gather(*reads, return_exceptions=True)
 
 
-async def test_calls_of_a_hanging_node_are_refused_and_the_sessions_are_free_for_the_other_merchants(
-    node: HangingNode, pool: Pool
-) -> None:
+async def one_on_each(node: HangingNode, pool: Pool) -> tuple[UUID, UUID]:
+    """Return a merchant on the node, whose rows every session has read once, and a merchant on the other node."""
     merchants = await merchants_on_each(node.coordinator, pool)
     gone, there = min(merchants[1]), min(merchants[2])
     assert await read_at_once(pool, gone) == [None] * SESSIONS
+    return gone, there
+
+
+async def test_calls_of_a_hanging_node_are_refused_and_the_sessions_are_free_for_the_other_merchants(
+    node: HangingNode, pool: Pool
+) -> None:
+    gone, there = await one_on_each(node, pool)
     async with node.hangs():
         with pytest.raises(NodeLost):
             await orders.read_with_plan(pool, gone, uuid4())
@@ -125,9 +131,7 @@ async def test_calls_of_a_hanging_node_are_refused_and_the_sessions_are_free_for
 async def test_all_sessions_that_wait_for_a_hanging_node_are_given_back(
     node: HangingNode, pool: Pool
 ) -> None:
-    merchants = await merchants_on_each(node.coordinator, pool)
-    gone, there = min(merchants[1]), min(merchants[2])
-    assert await read_at_once(pool, gone) == [None] * SESSIONS
+    gone, there = await one_on_each(node, pool)
     async with node.hangs():
         waiting = asyncio.create_task(read_at_once(pool, gone))
         assert all(isinstance(each, NodeLost) for each in await waiting)

@@ -120,6 +120,15 @@ async def test_of_many_commands_with_different_days_each_file_has_the_day_that_i
         assert _day_in(await books.content(file.number)) == file.effective
 
 
+async def require_one_file_each(books: FileBooks, payments: list[Credit]) -> None:
+    """Check that each payment is in one file, and that the numbers of the files have no gap."""
+    files = await books.files(50)
+    texts = [await books.content(file.number) or "" for file in files]
+    for each in payments:
+        assert sum(str(each.payout_id) in text for text in texts) == 1
+    assert sorted(file.number for file in files) == list(range(1, len(files) + 1))
+
+
 async def test_of_many_commands_at_once_no_payment_gets_into_two_files(own: Own, books: FileBooks) -> None:
     now = own.context.now()
     payments = [credit(100 + number) for number in range(40)]
@@ -127,11 +136,7 @@ async def test_of_many_commands_at_once_no_payment_gets_into_two_files(own: Own,
         await books.order(each, now)
     await asyncio.gather(*(books.make("nacha", now, DAY) for _ in range(8)), return_exceptions=True)
     await books.make("nacha", now, DAY)
-    texts = [await books.content(file.number) or "" for file in await books.files(50)]
-    for each in payments:
-        assert sum(str(each.payout_id) in text for text in texts) == 1
-    numbers = sorted(file.number for file in await books.files(50))
-    assert numbers == list(range(1, len(numbers) + 1))
+    await require_one_file_each(books, payments)
 
 
 async def test_payments_that_are_put_back_while_many_commands_write_are_in_one_file_each(
@@ -148,11 +153,7 @@ async def test_payments_that_are_put_back_while_many_commands_write_are_in_one_f
         *(step for pair in zip(makes, takes, strict=True) for step in pair), return_exceptions=True
     )
     await books.make("nacha", now, DAY)
-    texts = [await books.content(file.number) or "" for file in await books.files(50)]
-    for each in payments:
-        assert sum(str(each.payout_id) in text for text in texts) == 1
-    numbers = sorted(file.number for file in await books.files(50))
-    assert numbers == list(range(1, len(numbers) + 1))
+    await require_one_file_each(books, payments)
     assert sum(file.payments for file in await books.files(50)) == 40
 
 

@@ -31,6 +31,12 @@ async def at_notice(consumer: Consumer, page: Page) -> str:
     return str(page.answer.url)
 
 
+async def new_card(consumer: Consumer, plan: Plan, **changed: str) -> Page:
+    """Give another card for a plan, and return the next page."""
+    await consumer.open(f"{plan.path}/card")
+    return await consumer.send("card", **{**NEW_CARD, **changed})
+
+
 async def test_after_the_bank_s_answer_a_reload_does_not_say_that_the_new_card_is_being_charged(
     consumer: Consumer, shop: Merchant, service: Running
 ) -> None:
@@ -38,8 +44,7 @@ async def test_after_the_bank_s_answer_a_reload_does_not_say_that_the_new_card_i
     async with service.clock.moved(days=15):
         await plan.collected()
         await consumer.enter()
-        await consumer.open(f"{plan.path}/card")
-        page = await consumer.send("card", **{**NEW_CARD, "card_number": SLOW})
+        page = await new_card(consumer, plan, card_number=SLOW)
         assert "We are charging the overdue amount to it now." in page.text
         address = await at_notice(consumer, page)
     async with service.clock.moved(days=15, minutes=3):
@@ -54,8 +59,7 @@ async def test_after_the_bank_s_answer_a_reload_does_not_say_that_a_payment_is_i
 ) -> None:
     plan = await consumer.buy_at(shop)
     await consumer.enter()
-    await consumer.open(f"{plan.path}/card")
-    await consumer.send("card", **{**NEW_CARD, "card_number": SLOW})
+    await new_card(consumer, plan, card_number=SLOW)
     page = await consumer.pay(plan)
     assert "A payment for this plan is in progress" in page.text
     address = await at_notice(consumer, page)
@@ -72,8 +76,7 @@ async def test_after_everything_is_paid_back_does_not_say_that_the_card_was_decl
     plan = await consumer.buy_at(shop, card=FAILS_LATER)
     await consumer.enter()
     address = await at_notice(consumer, await consumer.pay(plan))
-    await consumer.open(f"{plan.path}/card")
-    await consumer.send("card", **NEW_CARD)
+    await new_card(consumer, plan)
     assert "Nothing left to pay" in (await consumer.pay(plan, "all=1")).text
     page = await consumer.open(address)
     assert "declined" not in page.text
@@ -86,12 +89,10 @@ async def test_after_the_overdue_payment_is_paid_back_does_not_say_that_the_new_
     async with service.clock.moved(days=15):
         await plan.collected()
         await consumer.enter()
-        await consumer.open(f"{plan.path}/card")
-        page = await consumer.send("card", **{**NEW_CARD, "card_number": "4000 0000 0000 9995"})
+        page = await new_card(consumer, plan, card_number="4000 0000 0000 9995")
         assert "its bank declined the overdue payment" in page.text
         address = await at_notice(consumer, page)
-        await consumer.open(f"{plan.path}/card")
-        await consumer.send("card", **NEW_CARD)
+        await new_card(consumer, plan)
         page = await consumer.open(address)
     assert "declined the overdue payment" not in page.text
 

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from cuota.db.plan.accounts import PlanDetail
 from cuota.flows.plan.limit_asks import Asker
 from cuota.flows.plan.manage_plan import find_plan, pay_early
 from support.disputes import disputed
@@ -25,14 +26,20 @@ async def bought(merchant: Merchant, visitor: Visitor, phone: str) -> dict[str, 
     return order
 
 
+async def detail_of(service: Running, merchant: Merchant, order: dict[str, str], phone: str) -> PlanDetail:
+    """Return the plan as the consumer's account page reads it."""
+    ids = service.context.vault.consumer_id(phone), merchant.merchant_id, UUID(order["orderId"])
+    detail = await find_plan(service.context, *ids)
+    assert detail is not None
+    return detail
+
+
 async def test_a_payment_that_was_paid_early_is_not_named_as_the_next_one(
     service: Running, auto_merchant: Merchant, visitor: Visitor
 ) -> None:
     phone = phone_number()
     order = await bought(auto_merchant, visitor, phone)
-    ids = service.context.vault.consumer_id(phone), auto_merchant.merchant_id, UUID(order["orderId"])
-    detail = await find_plan(service.context, *ids)
-    assert detail is not None
+    detail = await detail_of(service, auto_merchant, order, phone)
     await pay_early(service.context, detail, [2], 2500, Asker(phone))
     day = f"{detail.shown.plan[2].due_on:%b} {detail.shown.plan[2].due_on.day}."
     page = await visitor.open(address_of(order))
@@ -45,9 +52,7 @@ async def test_if_no_payment_comes_next_the_page_names_none(
 ) -> None:
     phone = phone_number()
     order = await bought(auto_merchant, visitor, phone)
-    ids = service.context.vault.consumer_id(phone), auto_merchant.merchant_id, UUID(order["orderId"])
-    detail = await find_plan(service.context, *ids)
-    assert detail is not None
+    detail = await detail_of(service, auto_merchant, order, phone)
     if what == "paid":
         await pay_early(service.context, detail, [2, 3, 4], 7500, Asker(phone))
     else:
