@@ -17,7 +17,7 @@ from cuota.commands.common import acting, changes, one_line, require_database, r
 from cuota.commands.parsers import Add
 from cuota.core import money
 from cuota.core.expected_failure import ExpectedFailure
-from cuota.core.instant import timestamp
+from cuota.core.instant import read_day, timestamp
 from cuota.core.payout.arrival import day_at_bank
 from cuota.core.payout.bank_order import BadCredit
 from cuota.core.payout.bank_report import BadReport, ChangeNotice, Reported
@@ -43,7 +43,6 @@ TO_DO = (
 )
 # The byte order marks of UTF-8 and UTF-16. Only XML begins with one.
 _MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 T = TypeVar("T")
 
 
@@ -250,10 +249,7 @@ def _line(file: BankFile) -> str:
 
 
 def _business_day(text: str) -> date:
-    try:
-        day = date.fromisoformat(text) if _DAY.fullmatch(text) else None
-    except ValueError:
-        day = None
+    day = read_day(text)
     if day is None:
         raise argparse.ArgumentTypeError(f"{text} is not a date such as 2026-12-01")
     if not is_business_day(day):

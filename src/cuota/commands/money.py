@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import re
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from cuota.commands.common import cents, changes, require_database, run, show
 from cuota.commands.parsers import Add
 from cuota.core import money
-from cuota.core.instant import timestamp
+from cuota.core.instant import read_day, timestamp
 from cuota.core.payout.arrival import BANK_ZONE
 from cuota.db.payout.books import AccountBalance, balances
 from cuota.flows.context import Context
 from cuota.flows.payout.adjust_merchant import adjust_merchant
-
-_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 
 
 def books(options: argparse.Namespace) -> int:
@@ -95,10 +92,7 @@ def adjust(options: argparse.Namespace) -> int:
 
 
 def _day(text: str) -> date:
-    try:
-        day = date.fromisoformat(text) if _DAY.fullmatch(text) else None
-    except ValueError:
-        day = None
+    day = read_day(text)
     if day is None or not 2000 <= day.year <= 2200:
         raise argparse.ArgumentTypeError(f"{text} is not a date such as 2026-06-30")
     return day

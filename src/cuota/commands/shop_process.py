@@ -1,7 +1,6 @@
 """Runs the demo shop as a child process of `cuota demo`, and ends the shop when that parent process ends.
 
 The shop itself contains no code for this, because it uses only Cuota's public API.
-A Ctrl-C in a terminal, and the end of the terminal, reach the shop too. `cuota demo` decides what happens, and sends SIGTERM.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import sys
 import threading
 import time
 
-from cuota.run.signals import STOPS
+from cuota.run.signals import STOPS, ignore_terminal
 
 CHECK_SECONDS = 0.5
 
@@ -26,8 +25,7 @@ def _end_with(parent: int) -> None:
 
 def main() -> None:
     """Run `python -m cuota.commands.shop_process PARENT_PID [options of cuota_demo]`."""
-    for number in (signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
+    ignore_terminal()
     # `cuota demo` blocked these signals until here.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
     threading.Thread(target=_end_with, args=(int(sys.argv[1]),), daemon=True).start()

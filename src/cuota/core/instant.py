@@ -64,6 +64,14 @@ def read_instant(text: str) -> TargetInstant:
     raise BadInstant(f"{text} is not a valid time. {_FORMS}")
 
 
+def read_day(text: str) -> date | None:
+    """Return a date that is written as 2026-12-25, or None for every other text. Python would also accept 20261225 and 2026-W52-5."""
+    try:
+        return date.fromisoformat(text) if _DAY.fullmatch(text) else None
+    except ValueError:
+        return None
+
+
 def timestamp(at: datetime) -> str:
     """Format an instant as ISO 8601 in UTC with milliseconds: `2026-11-21T09:30:00.123Z`."""
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

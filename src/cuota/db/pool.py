@@ -203,7 +203,7 @@ class Pool(Sessions):
         self._guard = guard
         self._shared = Sessions(shared) if shared else None
         # A session that may be held as long as the process runs. No request waits for it.
-        self.apart = Sessions(apart or pool)
+        self.apart: Sessions = Sessions(apart) if apart else self
         # Sessions whose node keeps no connections to the others, so that they find out which of them do not answer.
         self.asking: Sessions = Sessions(asking) if asking else self
         # The sessions for the statements of one merchant's orders.

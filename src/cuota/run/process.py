@@ -29,6 +29,7 @@ from cuota.run import runtime
 from cuota.run.json_lines import set_up_logging
 from cuota.run.last_connections import accept_waiting
 from cuota.run.mover import DeskMover
+from cuota.run.signals import ignore_terminal
 from cuota.run.stopping import (
     CLOSE_SECONDS,
     LINGER_SECONDS,
@@ -261,9 +262,7 @@ def serve_requests(listen: str, listeners: Sequence[socket.socket], link: socket
     settings = config.load(listen=listen)
     set_up_logging(settings.log_level)
     allow_open_files()
-    # Ctrl-C in a terminal, and its end, reach the whole process group. `cuota serve` decides what happens, and sends SIGTERM.
-    for number in (signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
+    ignore_terminal()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(settings, listeners, link))
     return 0

@@ -37,6 +37,12 @@ def handle_signals() -> None:
         signal.signal(number, _on_signal)
 
 
+def ignore_terminal() -> None:
+    """Ignore Ctrl-C in a terminal, and its end, which reach the whole process group. The parent process decides, and sends SIGTERM."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+
+
 @contextlib.contextmanager
 def signals_held() -> Iterator[None]:
     """Delay these signals until the end of the block. A process that the block starts delays them until it unblocks them itself."""

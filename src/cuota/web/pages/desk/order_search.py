@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from urllib.parse import urlencode
@@ -13,6 +12,7 @@ from starlette.requests import Request
 
 from cuota.core.desk.sort import SORT_WORDS, Sort, read_sort
 from cuota.core.desk.terms import asked_terms
+from cuota.core.instant import read_day
 from cuota.core.order.id_bounds import id_bounds
 from cuota.core.refusal import Refused
 from cuota.db.desk.orders import Asked, View
@@ -32,7 +32,6 @@ VIEWS = {
     View.DECLINED: "Declined",
     View.ABANDONED: "Abandoned",
 }
-_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _LONGEST = 200
 
 
@@ -76,10 +75,7 @@ def read_filters(request: Request) -> OrderFilters:
     dates, wrong = {}, []
     for name in ("from", "to"):
         text = given.get(name, "").strip()
-        try:
-            dates[name] = date.fromisoformat(text) if _DAY.fullmatch(text) else None
-        except ValueError:
-            dates[name] = None
+        dates[name] = read_day(text)
         if text and dates[name] is None:
             wrong.append((name, "Enter a date such as 2026-11-23."))
     try:
